@@ -1,0 +1,38 @@
+# Compiler settings that every target of ours shares (interface target iha_options).
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(IHA_CCACHE ccache)
+if(IHA_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${IHA_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${IHA_CCACHE}")
+endif()
+
+# A fresh linker for a tree with many small test binaries: lld links each in a fraction of a second.
+find_program(IHA_LLD ld.lld)
+if(IHA_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+add_library(iha_options INTERFACE)
+target_include_directories(iha_options INTERFACE "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+# No contraction: which multiply-adds fuse is written in the source, so that bits don't depend on the compiler's mood.
+target_compile_options(iha_options INTERFACE -ffp-contract=off -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(iha_options INTERFACE -Wthread-safety)
+else()
+  # GCC 12 reports these two inside inlined library code.
+  target_compile_options(iha_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(IHA_SANITIZE)
+  add_compile_options(-fsanitize=${IHA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${IHA_SANITIZE})
+endif()
