@@ -10,12 +10,12 @@ add_library(iha_pch OBJECT "${CMAKE_SOURCE_DIR}/cmake/empty.cc")
 target_link_libraries(iha_pch PUBLIC iha_options absl::status absl::statusor absl::strings absl::time fmt::fmt
                       nlohmann_json::nlohmann_json)
 target_precompile_headers(iha_pch PRIVATE <algorithm> <map> <memory> <optional> <span> <string> <string_view> <vector>
-                          <absl/status/statusor.h> <absl/strings/str_cat.h> <nlohmann/json.hpp>)
+                          <absl/status/statusor.h> <fmt/format.h> <nlohmann/json.hpp>)
 if(IHA_TESTS)
   add_library(iha_test_pch OBJECT "${CMAKE_SOURCE_DIR}/cmake/empty.cc")
   target_link_libraries(iha_test_pch PUBLIC iha_pch GTest::gmock GTest::gtest)
   target_precompile_headers(iha_test_pch PRIVATE <algorithm> <map> <memory> <optional> <span> <string> <string_view>
-                            <vector> <absl/status/statusor.h> <absl/strings/str_cat.h> <nlohmann/json.hpp>
+                            <vector> <absl/status/statusor.h> <fmt/format.h> <nlohmann/json.hpp>
                             <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
