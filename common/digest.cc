@@ -22,9 +22,7 @@ uint64_t Digest::Prefix64() const {
 }
 
 absl::StatusOr<Digest> ParseDigest(std::string_view hex) {
-  const auto is_hex = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  };
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   if (hex.size() != 64 || !std::all_of(hex.begin(), hex.end(), is_hex)) {
     return InvalidArgument("digest \"{}\": expected 64 hex characters", hex.substr(0, 80));
   }

@@ -4,21 +4,25 @@ namespace iha {
 
 ExitCode ExitCodeFor(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk: return kExitOk;
+    case absl::StatusCode::kOk:
+      return kExitOk;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kUnimplemented: return kExitBadInput;
+    case absl::StatusCode::kUnimplemented:
+      return kExitBadInput;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kCancelled: return kExitUnavailable;
-    default: return kExitInternal;
+    case absl::StatusCode::kCancelled:
+      return kExitUnavailable;
+    default:
+      return kExitInternal;
   }
 }
 

@@ -32,10 +32,10 @@ ExitCode ExitCodeFor(const absl::Status& status);
 // "old message" -> "prefix: old message", same code. OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view prefix);
 
-#define IHA_DEFINE_ERROR_(Name, code)                                          \
-  template <class... Args>                                                     \
+#define IHA_DEFINE_ERROR_(Name, code)                                              \
+  template <class... Args>                                                         \
   [[nodiscard]] absl::Status Name(fmt::format_string<Args...> f, Args&&... args) { \
-    return absl::Status(code, fmt::format(f, std::forward<Args>(args)...));    \
+    return absl::Status(code, fmt::format(f, std::forward<Args>(args)...));        \
   }
 IHA_DEFINE_ERROR_(InvalidArgument, absl::StatusCode::kInvalidArgument)
 IHA_DEFINE_ERROR_(DataLoss, absl::StatusCode::kDataLoss)

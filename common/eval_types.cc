@@ -29,7 +29,8 @@ void Write(CanonicalWriter& w, const Score& s) { w.Int(s.num).Int(s.den); }
 }  // namespace
 
 std::string NumericsSpec::Id() const {
-  return fmt::format("{}/{}/weights={}/act={}/kv={}", backend, kNumericsVersion, weights_dtype, activation_dtype, kv_dtype);
+  return fmt::format("{}/{}/weights={}/act={}/kv={}", backend, kNumericsVersion, weights_dtype, activation_dtype,
+                     kv_dtype);
 }
 
 SweepId IdOf(const SweepSpec& spec) {
@@ -54,10 +55,14 @@ JobId IdOf(const JobSpec& job) {
 
 const char* NameOf(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kUnspecified: return "unspecified";
-    case FinishReason::kEos: return "eos";
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
+    case FinishReason::kUnspecified:
+      return "unspecified";
+    case FinishReason::kEos:
+      return "eos";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
   }
   return "unspecified";
 }
@@ -88,14 +93,22 @@ uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int3
 
 const char* NameOf(Unscored reason) {
   switch (reason) {
-    case Unscored::kScored: return "scored";
-    case Unscored::kPending: return "pending";
-    case Unscored::kPromptTooLong: return "prompt_too_long";
-    case Unscored::kQuarantined: return "quarantined";
-    case Unscored::kCancelled: return "cancelled";
-    case Unscored::kGraderError: return "grader_error";
-    case Unscored::kGraderUnavailable: return "grader_unavailable";
-    case Unscored::kUndefined: return "undefined";
+    case Unscored::kScored:
+      return "scored";
+    case Unscored::kPending:
+      return "pending";
+    case Unscored::kPromptTooLong:
+      return "prompt_too_long";
+    case Unscored::kQuarantined:
+      return "quarantined";
+    case Unscored::kCancelled:
+      return "cancelled";
+    case Unscored::kGraderError:
+      return "grader_error";
+    case Unscored::kGraderUnavailable:
+      return "grader_unavailable";
+    case Unscored::kUndefined:
+      return "undefined";
   }
   return "undefined";
 }

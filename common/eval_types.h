@@ -40,7 +40,7 @@ struct ModelRef {
 };
 
 struct NumericsSpec {
-  std::string backend = "cpu-exact";   // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | fake
+  std::string backend = "cpu-exact";     // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | fake
   std::string weights_dtype = "stored";  // widened exactly
   std::string activation_dtype = "f32";
   std::string kv_dtype = "f32";
@@ -62,9 +62,9 @@ struct SweepSpec {
   std::vector<ModelRef> models;     // in table order; names unique
   std::vector<SweepEntry> entries;  // in table order
   NumericsSpec numerics;
-  std::string run_tag;              // forces a new sweep when changed
-  int32_t max_attempts = 3;         // lost or failed attempts a shard may be charged
-  int64_t shard_tokens = 16384;     // target size of a shard in estimated tokens
+  std::string run_tag;           // forces a new sweep when changed
+  int32_t max_attempts = 3;      // lost or failed attempts a shard may be charged
+  int64_t shard_tokens = 16384;  // target size of a shard in estimated tokens
   bool operator==(const SweepSpec&) const = default;
 };
 SweepId IdOf(const SweepSpec& spec);
@@ -75,13 +75,13 @@ struct JobSpec {
   int32_t model_index = 0;
   int32_t entry_index = 0;
   ModelRef model;
-  SweepEntry entry;              // options and metrics with all defaults filled in
-  std::string benchmark_version; // "gsm8k/3"
-  std::string grader_version;    // changes when a grader's verdicts may change
-  int64_t items = 0;             // planned items, indices 0..items-1
+  SweepEntry entry;               // options and metrics with all defaults filled in
+  std::string benchmark_version;  // "gsm8k/3"
+  std::string grader_version;     // changes when a grader's verdicts may change
+  int64_t items = 0;              // planned items, indices 0..items-1
   std::string numerics_id;
-  Digest data_digest;            // of the data files read
-  Digest prompt_digest;          // of all rendered prompts, stop rules and exemplar rule
+  Digest data_digest;    // of the data files read
+  Digest prompt_digest;  // of all rendered prompts, stop rules and exemplar rule
 };
 JobId IdOf(const JobSpec& job);
 
@@ -104,7 +104,7 @@ struct Generation {
   std::string text;             // cut exactly at the stop string; never re-tokenised
   FinishReason finish = FinishReason::kUnspecified;
   int32_t prompt_tokens = 0;
-  Digest Checksum() const;      // of all fields above
+  Digest Checksum() const;  // of all fields above
 };
 
 // Everything that decides a generation's bits; nothing else (no benchmark, item, worker, batch).
@@ -127,13 +127,13 @@ uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int3
 
 enum class Unscored {
   kScored = 0,
-  kPending,            // not run yet (never stored; cells only)
-  kPromptTooLong,      // prompt + max_new_tokens exceed the model's context: counted, never cut silently
-  kQuarantined,        // the item killed its workers
+  kPending,        // not run yet (never stored; cells only)
+  kPromptTooLong,  // prompt + max_new_tokens exceed the model's context: counted, never cut silently
+  kQuarantined,    // the item killed its workers
   kCancelled,
   kGraderError,
   kGraderUnavailable,
-  kUndefined,          // e.g. pass@k with k > n
+  kUndefined,  // e.g. pass@k with k > n
 };
 const char* NameOf(Unscored reason);  // "scored", "pending", "prompt_too_long", ...
 
@@ -151,7 +151,7 @@ struct SampleGrade {
   bool valid = false;     // false: nothing could be extracted
   Unscored unscored = Unscored::kScored;
   Score score;
-  std::string reason;     // which rule decided, human-readable
+  std::string reason;  // which rule decided, human-readable
   bool operator==(const SampleGrade&) const = default;
 };
 
@@ -160,9 +160,9 @@ struct ItemValue {
   std::string metric;  // as in SweepEntry::metrics
   Unscored unscored = Unscored::kScored;
   Score score;
-  std::string winner;  // votes: representative of the leading group
-  Score tie;           // votes: probability that leaders tie
-  int32_t invalid = 0; // samples without a valid answer
+  std::string winner;   // votes: representative of the leading group
+  Score tie;            // votes: probability that leaders tie
+  int32_t invalid = 0;  // samples without a valid answer
   bool operator==(const ItemValue&) const = default;
 };
 
@@ -175,10 +175,10 @@ struct SampleResult {
 // One item of one job, all its samples together: the unit of commit.
 struct ItemResult {
   int64_t index = 0;
-  std::string item_id;                 // the benchmark's own id
+  std::string item_id;                    // the benchmark's own id
   Unscored unscored = Unscored::kScored;  // other than kScored: no samples, the reason stands for every metric
-  std::vector<SampleResult> samples;   // in sample order
-  std::vector<ItemValue> values;       // one for each metric of the entry
+  std::vector<SampleResult> samples;      // in sample order
+  std::vector<ItemValue> values;          // one for each metric of the entry
   bool operator==(const ItemResult&) const = default;
   // Of everything above: equal results have equal digests, whoever computed them.
   Digest Hash() const;
