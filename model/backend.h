@@ -1,0 +1,61 @@
+// backend.h: one checkpoint, loaded, that turns token ids into logits over a paged KV cache.
+//
+// Implementations: transformer/ (cpu-exact), torch_backend (cross-check), fake_model (tests and dry runs). A Backend
+// belongs to one thread (the engine's executor); info() may be read from any. It owns its weights and cache memory and
+// blocks until the step is done. Exactness (docs/contracts/numerics.md): the logits of a position have the same bits
+// alone, in any batch, with any chunking and any number of threads.
+// Errors: ResourceExhausted (cache or scratch does not fit: shrink the batch or the budget), InvalidArgument (bad
+// token id or table: a bug of the caller), Internal.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/digest.h"
+
+namespace iha::model {
+
+// Keys of one cache block; equals the key block of attention, so blocks are aligned to absolute positions.
+inline constexpr int32_t kKvBlockTokens = 64;
+
+struct ModelInfo {
+  std::string family;  // "llama", "fake", ...
+  int32_t vocab_size = 0;
+  int64_t context_tokens = 0;  // longest prompt + generation
+  int64_t kv_block_bytes = 0;  // one block over all layers
+  std::string numerics_id;
+  Digest weights;
+};
+
+// Consecutive new tokens of one sequence: positions start .. start + tokens.size() - 1. Positions before `start` are
+// in the cache already.
+struct Segment {
+  std::span<const int32_t> tokens;
+  int64_t start = 0;
+  std::span<const int32_t> blocks;      // blocks[i] holds positions 64 i .. 64 i + 63; covers every position above
+  std::span<const int32_t> logit_rows;  // indices into `tokens` whose logits are wanted, increasing; may be empty
+};
+
+// Intermediate values, for oracles only.
+struct Trace {
+  // [layer][token of all segments in order][hidden]: output of o_proj, bias included, before the residual sum.
+  std::vector<std::vector<float>> attn_out;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const ModelInfo& info() const = 0;
+  // Called once, before the first Forward: block ids are 0 .. blocks - 1.
+  [[nodiscard]] virtual absl::Status ReserveCache(int32_t blocks) = 0;
+  // Copy-on-write: `to` becomes a copy of `from`.
+  [[nodiscard]] virtual absl::Status CopyBlock(int32_t from, int32_t to) = 0;
+  // One step. logits: row-major [sum of logit_rows, vocab_size], segments in order. trace may be null.
+  [[nodiscard]] virtual absl::Status Forward(std::span<const Segment> segments, std::span<float> logits,
+                                             Trace* trace) = 0;
+};
+
+}  // namespace iha::model
