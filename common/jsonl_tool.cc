@@ -1,0 +1,92 @@
+#include "common/jsonl_tool.h"
+
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.h"
+
+namespace iha {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::Status Missing(const char* key, const char* expected, const Json& object) {
+  const auto at = object.find(key);
+  if (at == object.end()) return InvalidArgument("field \"{}\": missing; expected {}", key, expected);
+  return InvalidArgument("field \"{}\": found {}; expected {}", key, at->type_name(), expected);
+}
+
+absl::Status RunLine(const JsonlTool& tool, const std::string& line, std::ostream& out) {
+  const Json input = Json::parse(line, nullptr, false);
+  if (input.is_discarded() || !input.is_object()) return InvalidArgument("not a JSON object");
+  Json output = Json::object();
+  for (const auto& [key, value] : input.items()) {
+    const bool consumed = std::find(tool.consumes.begin(), tool.consumes.end(), key) != tool.consumes.end();
+    if (!consumed) output[key] = value;
+  }
+  absl::Status status = tool.step(input, output);
+  if (!status.ok()) return status;
+  out << output.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out, std::ostream& errors) {
+  int64_t bad = 0;
+  int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    number++;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const absl::Status status = RunLine(tool, line, out);
+    if (status.ok()) continue;
+    bad++;
+    errors << tool.name << ": line " << number << ": " << status.message() << '\n';
+  }
+  out.flush();
+  return bad;
+}
+
+int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path) {
+  if (path == "-") return RunJsonlTool(tool, std::cin, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
+  std::ifstream file(path);
+  if (!file) {
+    std::cerr << tool.name << ": " << path << ": cannot be read; expected a JSON Lines file or - for stdin\n";
+    return kExitBadInput;
+  }
+  return RunJsonlTool(tool, file, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
+}
+
+absl::Status GetString(const Json& object, const char* key, std::string& value) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_string()) return Missing(key, "a string", object);
+  value = at->get<std::string>();
+  return absl::OkStatus();
+}
+
+absl::Status GetTokenIds(const Json& object, const char* key, std::vector<int32_t>& value) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_array()) return Missing(key, "an array of token ids", object);
+  value.clear();
+  for (const Json& id : *at) {
+    const bool fits = id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int32_t>::max();
+    if (!fits) return InvalidArgument("field \"{}\"[{}]: found {}; expected a token id", key, value.size(), id.dump());
+    value.push_back(id.get<int32_t>());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GetStrings(const Json& object, const char* key, std::vector<std::string>& value) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_array()) return Missing(key, "an array of strings", object);
+  value.clear();
+  for (const Json& text : *at) {
+    if (!text.is_string()) return InvalidArgument("field \"{}\"[{}]: expected a string", key, value.size());
+    value.push_back(text.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace iha

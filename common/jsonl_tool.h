@@ -1,0 +1,37 @@
+// jsonl_tool.h: the loop of every line-in, line-out command (CLI.md): one JSON object in, one out, in order.
+//
+// Keys of an input line that the command does not consume are carried to its output line. A bad line is reported with
+// its number on `errors` and the loop goes on. Blocking; thread: the caller's.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace iha {
+
+// Fills `output` (extra keys already carried, consumed keys removed) from `input`. An error makes this line bad.
+using JsonlStep = std::function<absl::Status(const nlohmann::ordered_json& input, nlohmann::ordered_json& output)>;
+
+struct JsonlTool {
+  std::string name;                   // prefix of messages: "iha-eval tokenize"
+  std::vector<std::string> consumes;  // keys that are not carried over
+  JsonlStep step;
+};
+
+// Number of bad lines. Blank lines are skipped.
+int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out, std::ostream& errors);
+
+// As above over a file or "-" (stdin), to stdout; the exit code: 0, or 3 when a line was bad or the file is unreadable.
+int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path);
+
+// Typed access for steps: InvalidArgument "field \"ids\": missing; expected an array of token ids".
+absl::Status GetString(const nlohmann::ordered_json& object, const char* key, std::string& value);
+absl::Status GetTokenIds(const nlohmann::ordered_json& object, const char* key, std::vector<int32_t>& value);
+absl::Status GetStrings(const nlohmann::ordered_json& object, const char* key, std::vector<std::string>& value);
+
+}  // namespace iha
