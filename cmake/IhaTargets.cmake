@@ -14,6 +14,9 @@ target_precompile_headers(iha_pch PRIVATE <algorithm> <map> <memory> <optional> 
 if(IHA_TESTS)
   add_library(iha_test_pch OBJECT "${CMAKE_SOURCE_DIR}/cmake/empty.cc")
   target_link_libraries(iha_test_pch PUBLIC iha_pch GTest::gmock GTest::gtest)
+  # Programs are compiled with -fPIE, objects with -fPIC; a precompiled header serves only its own kind.
+  set_target_properties(iha_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(iha_test_pch PRIVATE -fPIE)
   target_precompile_headers(iha_test_pch PRIVATE <algorithm> <map> <memory> <optional> <span> <string> <string_view>
                             <vector> <absl/status/statusor.h> <fmt/format.h> <nlohmann/json.hpp>
                             <gmock/gmock.h> <gtest/gtest.h>)
