@@ -1,0 +1,173 @@
+// Expected digests: Python's hashlib.sha256 over the byte layout of canonical.h, field by field as eval_types.cc lists
+// them. A digest that changes here changes the identity of stored sweeps, jobs or generations.
+#include "common/eval_types.h"
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace iha {
+namespace {
+
+Digest Filled(uint8_t byte) {
+  Digest digest;
+  digest.bytes.fill(byte);
+  return digest;
+}
+
+SamplingParams Sampling() {
+  return {.temperature = 0.6, .top_p = 0.95, .top_k = 20, .samples = 5, .seed = 99, .max_new_tokens = 256};
+}
+
+SweepSpec Sweep() {
+  SweepEntry entry;
+  entry.benchmark = {.name = "gsm8k", .options = {{"prompt", "chat"}, {"fewshot", "8"}}};
+  entry.sampling = Sampling();
+  entry.limit = 10;
+  entry.metrics = {"gsm8k.robust", "maj@5?metric=gsm8k.robust"};
+  SweepSpec spec;
+  spec.models = {{.name = "a/b", .weights_digest = ""}, {.name = "c", .weights_digest = Filled(0xAB).Hex()}};
+  spec.entries = {entry};
+  spec.run_tag = "tag";
+  return spec;
+}
+
+JobSpec Job() {
+  JobSpec job;
+  job.sweep = IdOf(Sweep());
+  job.model_index = 1;
+  job.model = Sweep().models[1];
+  job.entry = Sweep().entries[0];
+  job.benchmark_version = "gsm8k/3";
+  job.grader_version = "g1";
+  job.items = 10;
+  job.numerics_id = NumericsSpec().Id();
+  job.data_digest = Filled(1);
+  job.prompt_digest = Filled(2);
+  return job;
+}
+
+GenKeyInputs KeyInputs() {
+  return {.weights = Filled(1),
+          .tokenizer = Filled(2),
+          .numerics_id = NumericsSpec().Id(),
+          .prompt = {5, 6, 7},
+          .sampling = Sampling(),
+          .stops = {"\n\n"},
+          .eos = {2},
+          .sample_index = 3};
+}
+
+ItemResult Item() {
+  ItemResult item;
+  item.index = 4;
+  item.item_id = "gsm8k/4";
+  item.samples = {
+      {.generation = KeyOf(KeyInputs()),
+       .grades = {{.metric = "gsm8k.robust", .extracted = "42", .valid = true, .score = {1, 1}, .reason = "equal"}}}};
+  item.values = {{.metric = "gsm8k.robust", .score = {1, 2}, .winner = "42", .tie = {0, 1}, .invalid = 1}};
+  return item;
+}
+
+TEST(EvalTypes, GoldenDigests) {
+  EXPECT_EQ(NumericsSpec().Id(), "cpu-exact/1/weights=stored/act=f32/kv=f32");
+  EXPECT_EQ(IdOf(Sweep()).Hex(), "2c73a321c8fbd127ef943fcc4a96aee6b9faeae4cc6689468f3d6fef5ca50004");
+  EXPECT_EQ(IdOf(Job()).Hex(), "847ab255a40ab0d836fc99cf56c85153145fccd96bb9804a4ed76329e4773875");
+  EXPECT_EQ(KeyOf(KeyInputs()).Hex(), "c0ddf51e96cea9c4f56437c9259316c5505f1cdd7733e1e51a7b1b8eaf4f6c1f");
+  EXPECT_EQ(StreamKeyOf(99, 3, {5, 6, 7}), 0xb12558075bc0dd4bULL);
+  const Generation generation = {.key = KeyOf(KeyInputs()),
+                                 .tokens = {8, 9},
+                                 .text = "h\xC3\xA9",
+                                 .finish = FinishReason::kStop,
+                                 .prompt_tokens = 3};
+  EXPECT_EQ(generation.Checksum().Hex(), "f296552bff215f84642fc2b3049fa3d1e12ae5e0ebd6d833a4ec4b5e28a7fe48");
+  EXPECT_EQ(Item().Hash().Hex(), "25c3e3f8c14c9718a3e6b6c6d1442f0a09bdeebf41de822e169a213e393a8fc8");
+}
+
+// Every field that decides a generation changes its key; the number of samples asked for does not.
+TEST(EvalTypes, GenKeyCoversEachInput) {
+  const std::vector<std::function<void(GenKeyInputs&)>> changes = {
+      [](GenKeyInputs& in) { in.weights = Filled(9); },
+      [](GenKeyInputs& in) { in.tokenizer = Filled(9); },
+      [](GenKeyInputs& in) { in.numerics_id += "x"; },
+      [](GenKeyInputs& in) { in.prompt.push_back(1); },
+      [](GenKeyInputs& in) { in.sampling.temperature = 0.7; },
+      [](GenKeyInputs& in) { in.sampling.top_p = 0.9; },
+      [](GenKeyInputs& in) { in.sampling.top_k = 19; },
+      [](GenKeyInputs& in) { in.sampling.seed = 1; },
+      [](GenKeyInputs& in) { in.sampling.max_new_tokens = 1; },
+      [](GenKeyInputs& in) { in.stops.clear(); },
+      [](GenKeyInputs& in) { in.eos.push_back(3); },
+      [](GenKeyInputs& in) { in.sample_index = 4; },
+  };
+  std::set<GenKey> keys = {KeyOf(KeyInputs())};
+  for (const auto& change : changes) {
+    GenKeyInputs in = KeyInputs();
+    change(in);
+    EXPECT_TRUE(keys.insert(KeyOf(in)).second) << "change " << keys.size() << " left the key as another";
+  }
+  GenKeyInputs more_samples = KeyInputs();
+  more_samples.sampling.samples = 50;
+  EXPECT_EQ(KeyOf(more_samples), KeyOf(KeyInputs()));
+}
+
+TEST(EvalTypes, ItemHashCoversEachField) {
+  const std::vector<std::function<void(ItemResult&)>> changes = {
+      [](ItemResult& r) { r.index = 5; },
+      [](ItemResult& r) { r.item_id = "x"; },
+      [](ItemResult& r) { r.unscored = Unscored::kPromptTooLong; },
+      [](ItemResult& r) { r.samples.clear(); },
+      [](ItemResult& r) { r.samples[0].generation = GenKey{}; },
+      [](ItemResult& r) { r.samples[0].grades[0].metric = "x"; },
+      [](ItemResult& r) { r.samples[0].grades[0].extracted = "x"; },
+      [](ItemResult& r) { r.samples[0].grades[0].valid = false; },
+      [](ItemResult& r) { r.samples[0].grades[0].unscored = Unscored::kGraderError; },
+      [](ItemResult& r) {
+        r.samples[0].grades[0].score = {0, 1};
+      },
+      [](ItemResult& r) { r.samples[0].grades[0].reason = "x"; },
+      [](ItemResult& r) { r.values.clear(); },
+      [](ItemResult& r) { r.values[0].metric = "x"; },
+      [](ItemResult& r) { r.values[0].unscored = Unscored::kUndefined; },
+      [](ItemResult& r) {
+        r.values[0].score = {1, 3};
+      },
+      [](ItemResult& r) { r.values[0].winner = "x"; },
+      [](ItemResult& r) {
+        r.values[0].tie = {1, 2};
+      },
+      [](ItemResult& r) { r.values[0].invalid = 2; },
+  };
+  std::set<Digest> hashes = {Item().Hash()};
+  for (const auto& change : changes) {
+    ItemResult item = Item();
+    change(item);
+    EXPECT_TRUE(hashes.insert(item.Hash()).second) << "change " << hashes.size();
+  }
+}
+
+TEST(EvalTypes, SweepIdIgnoresOptionOrderAndSeesTag) {
+  SweepSpec spec = Sweep();
+  spec.entries[0].benchmark.options = {{"fewshot", "8"}, {"prompt", "chat"}};
+  EXPECT_EQ(IdOf(spec), IdOf(Sweep()));
+  spec.run_tag = "again";
+  EXPECT_NE(IdOf(spec), IdOf(Sweep()));
+  SweepSpec no_limit = Sweep(), zero_limit = Sweep();
+  no_limit.entries[0].limit.reset();
+  zero_limit.entries[0].limit = 0;
+  EXPECT_NE(IdOf(no_limit), IdOf(zero_limit));
+}
+
+TEST(EvalTypes, Names) {
+  EXPECT_STREQ(NameOf(FinishReason::kEos), "eos");
+  EXPECT_STREQ(NameOf(FinishReason::kStop), "stop");
+  EXPECT_STREQ(NameOf(FinishReason::kLength), "length");
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Unscored::kUndefined); i++) names.insert(NameOf(static_cast<Unscored>(i)));
+  EXPECT_EQ(names.size(), 8u);
+}
+
+}  // namespace
+}  // namespace iha
