@@ -1,0 +1,188 @@
+#include "benchmarks/scoring/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/scoring/stats_math.h"
+#include "common/philox.h"
+#include "common/rng.h"
+
+namespace iha::scoring {
+namespace {
+
+double Clamp(double x) { return std::min(1.0, std::max(0.0, x)); }
+
+// Items that differ from the most common value.
+int64_t UncommonItems(std::span<const Score> values) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+  int64_t most = 0;
+  for (const Score& value : values) most = std::max(most, ++counts[{value.num, value.den}]);
+  return static_cast<int64_t>(values.size()) - most;
+}
+
+// One resample's studentized mean, of values centred at the data's mean. A resample of (nearly) equal values has no
+// spread to divide by: its statistic is infinite, on its own side of zero.
+double StudentizedMean(double sum, double sum_squares, double n, double variance_floor) {
+  const double variance = (sum_squares - sum * sum / n) / (n - 1.0);
+  if (variance > variance_floor) return sum / std::sqrt(n * variance);
+  if (std::fabs(sum) <= n * std::sqrt(variance_floor)) return 0.0;
+  return sum > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+}
+
+// Whether the wealth of bets against "mean = m" ever reaches `threshold`. `up` bets on values above m.
+bool WealthReaches(std::span<const double> values, std::span<const double> bets, double m, bool up, double threshold) {
+  constexpr double kLargestShare = 0.5;  // of the wealth that may be staked on one item
+  const double room = up ? m : 1.0 - m;
+  const double cap = room > 0 ? kLargestShare / room : std::numeric_limits<double>::infinity();
+  double wealth = 1.0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double bet = std::min(bets[i], cap);
+    wealth *= up ? 1.0 + bet * (values[i] - m) : 1.0 - bet * (values[i] - m);
+    if (wealth >= threshold) return true;
+  }
+  return false;
+}
+
+// Predictable plug-in bets for fixed n: bet i depends on values before i only (eq. 26 of the paper).
+std::vector<double> PlugInBets(std::span<const double> values, double alpha) {
+  const auto n = static_cast<double>(values.size());
+  const double numerator = 2.0 * NaturalLog(2.0 / alpha) / n;
+  std::vector<double> bets;
+  bets.reserve(values.size());
+  double sum = 0.5, spread = 0.25;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double seen = static_cast<double>(i) + 1.0;
+    bets.push_back(std::sqrt(numerator / (spread / seen)));
+    sum += values[i];
+    const double mean = sum / (seen + 1.0);
+    spread += (values[i] - mean) * (values[i] - mean);
+  }
+  return bets;
+}
+
+}  // namespace
+
+const char* NameOf(IntervalMethod method) {
+  switch (method) {
+    case IntervalMethod::kNone:
+      return "none";
+    case IntervalMethod::kWilson:
+      return "wilson";
+    case IntervalMethod::kBootstrapT:
+      return "bootstrap_t";
+    case IntervalMethod::kBetting:
+      return "betting";
+  }
+  return "none";
+}
+
+Interval WilsonInterval(int64_t successes, int64_t items, double confidence) {
+  const double z = NormalQuantile(0.5 + 0.5 * confidence);
+  const auto n = static_cast<double>(items);
+  const double p = static_cast<double>(successes) / n;
+  const double shrink = 1.0 + z * z / n;
+  const double centre = (p + z * z / (2.0 * n)) / shrink;
+  const double half = z / shrink * std::sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n));
+  // At 0 and n successes the bound is exactly 0 or 1; rounding must not say otherwise.
+  return {successes == 0 ? 0.0 : Clamp(centre - half), successes == items ? 1.0 : Clamp(centre + half),
+          IntervalMethod::kWilson};
+}
+
+Interval BootstrapTInterval(std::span<const double> values, const IntervalOptions& options) {
+  const size_t items = values.size();
+  const auto n = static_cast<double>(items);
+  double mean = 0.0;
+  for (const double value : values) mean += value;
+  mean /= n;
+  std::vector<double> centred;
+  centred.reserve(items);
+  double squares = 0.0;
+  for (const double value : values) {
+    centred.push_back(value - mean);
+    squares += centred.back() * centred.back();
+  }
+  const double variance = squares / (n - 1.0);
+  if (items < 2 || !(variance > 0.0)) return BettingInterval(values, options);
+
+  std::vector<double> statistics;
+  statistics.reserve(static_cast<size_t>(options.draws));
+  const uint64_t blocks = (items + 3) / 4;
+  for (uint64_t draw = 0; draw < static_cast<uint64_t>(options.draws); ++draw) {
+    double sum = 0.0, sum_squares = 0.0;
+    size_t left = items;
+    for (uint64_t block = 0; block < blocks; ++block) {
+      const PhiloxBlock random = Philox4x32(options.seed, block, draw);
+      for (size_t word = 0; word < 4 && left > 0; ++word, --left) {
+        // Multiply-shift: an index's probability is off by at most 2^-32.
+        const double value = centred[static_cast<uint64_t>(random.word[word]) * items >> 32];
+        sum += value;
+        sum_squares += value * value;
+      }
+    }
+    statistics.push_back(StudentizedMean(sum, sum_squares, n, 1e-12 * variance));
+  }
+  std::sort(statistics.begin(), statistics.end());
+  const double tail = 0.5 * (1.0 - options.confidence);
+  const auto rank = static_cast<size_t>(std::max(1.0, std::floor((options.draws + 1.0) * tail)));
+  const double t_low = statistics[rank - 1];
+  const double t_high = statistics[statistics.size() - rank];
+  const double se = std::sqrt(variance / n);
+  const Interval interval{Clamp(mean - t_high * se), Clamp(mean - t_low * se), IntervalMethod::kBootstrapT};
+  return interval.low < interval.high ? interval : BettingInterval(values, options);
+}
+
+Interval BettingInterval(std::span<const double> values, const IntervalOptions& options) {
+  // The guarantee is for exchangeable items; files are not (hard ones may stand last), hence the seeded shuffle.
+  std::vector<double> shuffled(values.begin(), values.end());
+  PhiloxStream(options.seed).Shuffle(shuffled);
+  double mean = 0.0;
+  for (const double value : shuffled) mean += value;
+  mean /= static_cast<double>(shuffled.size());
+
+  const double alpha = 1.0 - options.confidence;
+  const double threshold = 2.0 / alpha;  // the wealth is split between the two directions
+  const std::vector<double> bets = PlugInBets(shuffled, alpha);
+  const auto rejected = [&](double m, bool up) { return WealthReaches(shuffled, bets, m, up, threshold); };
+  constexpr int kBisections = 50;
+
+  // Wealth falls with m for bets upwards and rises for bets downwards, so each bound is one bisection.
+  double low = 0.0, high = 1.0;
+  if (rejected(0.0, true)) {
+    for (double accepted = 1.0, i = 0; i < kBisections; ++i) {
+      const double middle = 0.5 * (low + accepted);
+      (rejected(middle, true) ? low : accepted) = middle;
+    }
+  }
+  if (rejected(1.0, false)) {
+    for (double accepted = 0.0, i = 0; i < kBisections; ++i) {
+      const double middle = 0.5 * (high + accepted);
+      (rejected(middle, false) ? high : accepted) = middle;
+    }
+  }
+  low = std::min(low, mean);
+  high = std::max(high, mean);
+  if (!(low < high)) return {0.0, 1.0, IntervalMethod::kBetting};
+  return {low, high, IntervalMethod::kBetting};
+}
+
+Interval CellInterval(std::span<const Score> item_values, const IntervalOptions& options) {
+  if (item_values.empty()) return {};
+  int64_t ones = 0, zeros = 0;
+  std::vector<double> values;
+  values.reserve(item_values.size());
+  for (const Score& value : item_values) {
+    ones += value.num == value.den ? 1 : 0;
+    zeros += value.num == 0 ? 1 : 0;
+    values.push_back(static_cast<double>(value.num) / static_cast<double>(value.den));
+  }
+  const auto items = static_cast<int64_t>(item_values.size());
+  if (options.single_sample && ones + zeros == items) return WilsonInterval(ones, items, options.confidence);
+  if (UncommonItems(item_values) < options.min_uncommon) return BettingInterval(values, options);
+  return BootstrapTInterval(values, options);
+}
+
+}  // namespace iha::scoring

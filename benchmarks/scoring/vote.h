@@ -1,0 +1,48 @@
+// vote.h: Maj@k of one item from n >= k graded samples, exactly.
+//
+//   kNsTieMean ("ns_tie_mean", default; NeMo-Skills): invalid answers have no vote; answers with equal key and equal
+//              score form a group; the value is the mean score of the tied leading groups, 0 when nothing is valid. For
+//              k < n: the exact expectation over uniformly random k-subsets of the n samples.
+//   kLmEval    ("lm_eval", lm-evaluation-harness majority_vote): the first k samples in index order; votes are raw
+//              extracted strings, "[invalid]" included; a tie goes to the string seen first; no estimator.
+// Pure, thread-safe. Cost: one pass for k = n; about (groups x k^2 x k) small rational operations for k < n.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "benchmarks/scoring/rational.h"
+#include "common/eval_types.h"
+
+namespace iha::scoring {
+
+enum class VoteRule { kNsTieMean = 0, kLmEval };
+const char* NameOf(VoteRule rule);
+// InvalidArgument lists the known names.
+absl::StatusOr<VoteRule> ParseVoteRule(std::string_view name);
+
+struct Ballot {
+  std::string raw;  // as extracted
+  std::string key;  // as normalised: what kNsTieMean groups by
+  bool valid = false;
+  Score score;
+};
+
+struct VoteResult {
+  Rational value;                     // in [0, 1]
+  Rational tie;                       // probability that leading groups tie; 0 or 1 at k = n
+  std::optional<std::string> winner;  // raw string of the first leading group's first sample; kNsTieMean: over all n
+                                      // samples; kLmEval: of the k that vote; nullopt when no answer has a vote
+  int32_t invalid = 0;                // of all n samples
+};
+
+// InvalidArgument when k < 1 or k > ballots.size().
+absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot> ballots);
+
+// pass@k = 1 - C(n - c, k) / C(n, k); nullopt (undefined) for k > n. 0 <= c <= n, k >= 1.
+std::optional<Rational> PassAtK(int64_t n, int64_t c, int64_t k);
+
+}  // namespace iha::scoring
