@@ -1,6 +1,8 @@
 # iha_library(NAME SRCS ... [DEPS ...] [PRIVATE_DEPS ...] [NO_PCH])   static library of one folder
 # iha_executable(NAME SRCS ... [DEPS ...])                            program, installed to bin/
 # iha_test(NAME SRCS ... [DEPS ...] [LABELS ...] [ENV K=V ...])       one gtest binary; each TEST is a ctest test
+# iha_fuzz(NAME SRCS ... [DEPS ...])                                  one libFuzzer target NAME (only when IHA_FUZZ);
+#                                                                     seeds in tests/fuzz/corpus/NAME/
 # DEPS are what the folder may include (DESIGN section 3): CMake's link visibility is the first check of the
 # include rules, `./dev lint` the second.
 include(GoogleTest)
@@ -22,6 +24,9 @@ if(IHA_TESTS)
                             <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
+# All programs, without tests: what quickstart builds.
+add_custom_target(iha_programs)
+
 function(iha_library name)
   cmake_parse_arguments(A "NO_PCH" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(${name} STATIC ${A_SRCS})
@@ -37,6 +42,7 @@ function(iha_executable name)
   add_executable(${name} ${A_SRCS})
   target_link_libraries(${name} PRIVATE iha_options absl::status absl::statusor absl::strings absl::time fmt::fmt
                         nlohmann_json::nlohmann_json ${A_DEPS})
+  add_dependencies(iha_programs ${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 
@@ -53,4 +59,15 @@ function(iha_test name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
                        PROPERTIES ${props})
+endfunction()
+
+function(iha_fuzz name)
+  if(NOT IHA_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${A_SRCS})
+  target_link_libraries(${name} PRIVATE iha_options absl::status absl::statusor absl::strings absl::time fmt::fmt
+                        nlohmann_json::nlohmann_json ${A_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()

@@ -30,12 +30,12 @@ inline bool DataRequired() {
 
 }  // namespace iha::testing
 
-#define IHA_REQUIRE_ROOT_(var, expr)                                  \
-  const std::optional<std::string> var##_root_ = (expr);              \
-  if (!var##_root_.has_value()) {                                     \
-    if (iha::testing::DataRequired()) FAIL() << "no data root";       \
-    GTEST_SKIP() << "no data root";                                   \
-  }                                                                   \
+#define IHA_REQUIRE_ROOT_(var, expr)                            \
+  const std::optional<std::string> var##_root_ = (expr);        \
+  if (!var##_root_.has_value()) {                               \
+    if (iha::testing::DataRequired()) FAIL() << "no data root"; \
+    GTEST_SKIP() << "no data root";                             \
+  }                                                             \
   const std::string var = *var##_root_
 #define IHA_REQUIRE_DATA(var) IHA_REQUIRE_ROOT_(var, iha::testing::DataRoot())
 #define IHA_REQUIRE_CASES(var) IHA_REQUIRE_ROOT_(var, iha::testing::CasesRoot())
