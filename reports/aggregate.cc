@@ -1,0 +1,94 @@
+#include "reports/aggregate.h"
+
+#include "common/canonical.h"
+
+namespace iha::reports {
+namespace {
+
+using scoring::Rational;
+
+// What an item contributes to a cell's mean.
+enum class Contribution { kScore, kWrong, kNothing };
+
+Contribution ContributionOf(Unscored reason) {
+  switch (reason) {
+    case Unscored::kScored:
+      return Contribution::kScore;
+    case Unscored::kPromptTooLong:
+    case Unscored::kQuarantined:
+    case Unscored::kGraderError:
+      return Contribution::kWrong;
+    case Unscored::kPending:
+    case Unscored::kCancelled:
+    case Unscored::kGraderUnavailable:
+    case Unscored::kUndefined:
+      return Contribution::kNothing;
+  }
+  return Contribution::kNothing;
+}
+
+Cell CellOf(const JobRows& job, size_t metric_index) {
+  Cell cell;
+  cell.metric = job.spec.entry.metrics[metric_index];
+  cell.planned = job.spec.items;
+  std::vector<Rational> values;
+  values.reserve(job.items.size());
+  Rational sum;
+  Rational ties;
+  for (const ItemRow& item : job.items) {
+    const bool has_value = item.unscored == Unscored::kScored && metric_index < item.values.size();
+    const Unscored reason = has_value ? item.values[metric_index].unscored : item.unscored;
+    cell.samples += item.samples;
+    cell.truncated += item.truncated;
+    cell.empty += item.empty;
+    if (reason == Unscored::kScored) {
+      cell.scored++;
+    } else {
+      cell.unscored[reason]++;
+    }
+    switch (ContributionOf(reason)) {
+      case Contribution::kScore: {
+        const ItemValue& value = item.values[metric_index];
+        values.push_back(Rational(value.score));
+        ties += Rational(value.tie);
+        cell.invalid += value.invalid;
+        break;
+      }
+      case Contribution::kWrong:
+        values.push_back(Rational());
+        break;
+      case Contribution::kNothing:
+        continue;
+    }
+    sum += values.back();
+  }
+  const int64_t pending = job.spec.items - static_cast<int64_t>(job.items.size());
+  if (pending > 0) cell.unscored[job.cancelled ? Unscored::kCancelled : Unscored::kPending] += pending;
+  if (values.empty()) return cell;
+  const Rational count(static_cast<int64_t>(values.size()));
+  cell.value = sum / count;
+  cell.tie_rate = ties / count;
+  cell.interval = scoring::CellInterval(values, {.single_sample = job.spec.entry.sampling.samples == 1});
+  return cell;
+}
+
+}  // namespace
+
+bool Cell::complete() const {
+  return value.has_value() && !unscored.contains(Unscored::kPending) && !unscored.contains(Unscored::kCancelled);
+}
+
+std::vector<Cell> CellsOf(const JobRows& job) {
+  std::vector<Cell> cells;
+  for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) cells.push_back(CellOf(job, i));
+  return cells;
+}
+
+Digest RowsDigest(const JobRows& job) {
+  CanonicalWriter w("iha.rows", 1);
+  w.Bytes(job.id.digest).List(job.items.size());
+  for (const ItemRow& item : job.items) w.Int(item.index).Bytes(item.hash);
+  return w.Hash();
+}
+
+}  // namespace iha::reports

@@ -1,0 +1,47 @@
+// aggregate.h: from item rows to the cells of a table: exact means, intervals, counts by reason.
+//
+// Pure functions; thread: any. A cell's value is the mean over its finished items, an exact rational. Items that
+// finished without a score because of the model or the grader (prompt too long, quarantined, grader error) count as
+// wrong, never leave the denominator, and are shown by reason; items that are pending or cancelled make the cell
+// incomplete. scored + unscored by reason = planned in every cell (INV-TAB-1). Intervals: reference statistics
+// ("One cell"), see benchmarks/scoring/stats.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/scoring/rational.h"
+#include "benchmarks/scoring/stats.h"
+#include "common/digest.h"
+#include "common/eval_types.h"
+#include "reports/snapshot.h"
+
+namespace iha::reports {
+
+struct Cell {
+  std::string metric;
+  int64_t planned = 0;
+  int64_t scored = 0;
+  std::map<Unscored, int64_t> unscored;       // by reason, pending included
+  std::optional<scoring::Rational> value;     // in [0, 1]; absent: nothing finished, or undefined for this sweep
+  std::optional<scoring::Interval> interval;  // present exactly when `value` is
+  scoring::Rational tie_rate;                 // votes: mean probability that leaders tie
+  int64_t samples = 0;                        // samples of the finished items
+  int64_t invalid = 0;                        // samples without an extractable answer (votes only)
+  int64_t truncated = 0;                      // samples that ended by max_new_tokens
+  int64_t empty = 0;
+
+  // Every planned item has finished; only such cells are ranked.
+  bool complete() const;
+};
+
+// One cell for each of job.spec.entry.metrics, in order.
+std::vector<Cell> CellsOf(const JobRows& job);
+
+// Identity of the rows that a job's cells were computed from: equal rows, equal digest.
+Digest RowsDigest(const JobRows& job);
+
+}  // namespace iha::reports

@@ -1,0 +1,99 @@
+#include "reports/layout.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "common/errors.h"
+
+namespace iha::reports {
+namespace {
+
+// A printed column of the paper: which benchmark, and which of its metrics by the text that its name starts with.
+struct PaperColumn {
+  const char* header;
+  const char* benchmark;
+  const char* metric_prefix;  // "" = the first metric that is neither a vote nor pass@k with k > 1
+  int decimals;
+};
+
+constexpr PaperColumn kTable1[] = {
+    {"GSM8K P@1", "gsm8k", "", 1},          {"GSM8K Maj@16", "gsm8k", "maj@16", 1},
+    {"MATH-500 P@1", "math500", "", 1},     {"MATH-500 Maj@16", "math500", "maj@16", 1},
+    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1}, {"MBPP P@10", "mbpp", "mbpp.pass@10", 1},
+};
+constexpr PaperColumn kTable2[] = {
+    {"GSM8K EM", "gsm8k", "", 2},
+    {"GSM8K Maj@5", "gsm8k", "maj@5", 2},
+    {"MATH-500 EM", "math500", "", 2},
+    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1},
+    {"HumanEval P@1", "humaneval", "humaneval.pass@1", 1},
+};
+
+bool IsVote(const std::string& metric) { return metric.starts_with("maj@"); }
+
+// "pass@1" must not match "pass@10": the prefix ends where the metric's name or its options end.
+bool Matches(const std::string& metric, const std::string& prefix) {
+  if (prefix.empty()) return !IsVote(metric) && metric.find("pass@") == std::string::npos;
+  return metric.starts_with(prefix) && (metric.size() == prefix.size() || metric[prefix.size()] == '?');
+}
+
+std::vector<Column> PaperColumns(const SweepSpec& spec, std::span<const PaperColumn> wanted) {
+  std::vector<Column> columns;
+  for (const PaperColumn& paper : wanted) {
+    const auto find = [&]() -> std::optional<Column> {
+      for (size_t e = 0; e < spec.entries.size(); e++) {
+        if (spec.entries[e].benchmark.name != paper.benchmark) continue;
+        for (const std::string& metric : spec.entries[e].metrics) {
+          if (Matches(metric, paper.metric_prefix)) return Column{paper.header, e, metric, paper.decimals};
+        }
+      }
+      return std::nullopt;
+    };
+    if (auto column = find(); column.has_value()) columns.push_back(*std::move(column));
+  }
+  return columns;
+}
+
+// Metric names carry their benchmark; votes do not. Equal headers of two entries get their sampling appended.
+std::vector<Column> GenericColumns(const SweepSpec& spec) {
+  std::vector<Column> columns;
+  std::map<std::string, int> uses;
+  const auto header_of = [&](const SweepEntry& entry, const std::string& metric) {
+    const bool names_benchmark = metric.starts_with(entry.benchmark.name + ".");
+    return names_benchmark ? metric : fmt::format("{} {}", entry.benchmark.name, metric);
+  };
+  for (const SweepEntry& entry : spec.entries) {
+    for (const std::string& metric : entry.metrics) uses[header_of(entry, metric)]++;
+  }
+  for (size_t e = 0; e < spec.entries.size(); e++) {
+    const SweepEntry& entry = spec.entries[e];
+    for (const std::string& metric : entry.metrics) {
+      std::string header = header_of(entry, metric);
+      if (uses[header] > 1) header += fmt::format(" T={} k={}", entry.sampling.temperature, entry.sampling.samples);
+      columns.push_back({std::move(header), e, metric, 2});
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Column>> ColumnsOf(const SweepSpec& spec, const std::string& layout) {
+  std::vector<Column> columns;
+  if (layout == "generic") {
+    columns = GenericColumns(spec);
+  } else if (layout == "table1") {
+    columns = PaperColumns(spec, kTable1);
+  } else if (layout == "table2") {
+    columns = PaperColumns(spec, kTable2);
+  } else {
+    return InvalidArgument("--layout \"{}\": unknown; expected generic, table1 or table2", layout);
+  }
+  if (columns.empty()) {
+    return InvalidArgument("--layout {}: the sweep has none of its columns; use --layout generic", layout);
+  }
+  return columns;
+}
+
+}  // namespace iha::reports

@@ -1,0 +1,18 @@
+// layout.h: which columns a layout shows, in which order, with which headers and digits.
+//
+// `generic` shows every metric of every entry. `table1` and `table2` show the columns of the IHA paper's tables that
+// the sweep has; a missing one is left out. Pure. InvalidArgument for an unknown layout or when no column is left.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/eval_types.h"
+#include "reports/table.h"
+
+namespace iha::reports {
+
+absl::StatusOr<std::vector<Column>> ColumnsOf(const SweepSpec& spec, const std::string& layout);
+
+}  // namespace iha::reports

@@ -1,0 +1,115 @@
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "reports/render.h"
+
+namespace iha::reports {
+namespace {
+
+// Insertion order is kept, so that the file reads in a sensible order and its bytes depend on the table only.
+using Json = nlohmann::ordered_json;
+
+// The double nearest to the value's 20 digits: the same on every machine.
+double ToDouble(const scoring::Rational& value) {
+  const std::string text = value.ToFixed(20);
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Json SamplingJson(const SamplingParams& s) {
+  return {{"temperature", s.temperature}, {"top_p", s.top_p}, {"top_k", s.top_k},
+          {"samples", s.samples},         {"seed", s.seed},   {"max_new_tokens", s.max_new_tokens}};
+}
+
+Json CellJson(const TableCell& cell, const Column& column) {
+  const Cell& c = cell.cell;
+  Json json;
+  json["metric"] = c.metric;
+  json["scored"] = c.scored;
+  json["planned"] = c.planned;
+  json["complete"] = c.complete();
+  json["unscored"] = Json::object();
+  for (const auto& [reason, count] : c.unscored) json["unscored"][NameOf(reason)] = count;
+  if (c.value.has_value()) {
+    json["value"] = ToDouble(*c.value);
+    json["value_exact"] = c.value->ToString();
+    json["percent"] = Percent(*c.value, column.decimals);
+    json["interval"] = {{"low", c.interval->low},
+                        {"high", c.interval->high},
+                        {"level", c.interval->level},
+                        {"method", c.interval->method}};
+  } else {
+    json["value"] = nullptr;
+  }
+  if (cell.delta.has_value()) {
+    json["delta"] = ToDouble(*cell.delta);
+    json["delta_points"] = SignedPercent(*cell.delta, column.decimals);
+  }
+  if (cell.rank.has_value()) json["rank"] = ToDouble(*cell.rank);
+  json["best"] = cell.best;
+  json["samples"] = c.samples;
+  json["invalid"] = c.invalid;
+  json["truncated"] = c.truncated;
+  json["empty"] = c.empty;
+  json["tie_rate"] = ToDouble(c.tie_rate);
+  return json;
+}
+
+Json EntryJson(const JobSpec& job) {
+  Json options = Json::object();
+  for (const auto& [key, value] : job.entry.benchmark.options) options[key] = value;
+  return {{"benchmark", job.entry.benchmark.name},
+          {"options", options},
+          {"benchmark_version", job.benchmark_version},
+          {"grader_version", job.grader_version},
+          {"items", job.items},
+          {"sampling", SamplingJson(job.entry.sampling)},
+          {"metrics", job.entry.metrics},
+          {"data_digest", job.data_digest.Hex()},
+          {"prompt_digest", job.prompt_digest.Hex()}};
+}
+
+std::string BoundDigest(const Digest& digest) { return digest.empty() ? "" : digest.Hex(); }
+
+}  // namespace
+
+std::string RenderJson(const Table& table) {
+  const Snapshot& p = table.provenance;
+  Json json;
+  json["schema"] = "iha-eval/table/1";
+  json["sweep"] = p.sweep.Hex();
+  json["layout"] = table.layout;
+  json["baseline"] = table.baseline.empty() ? Json(nullptr) : Json(table.baseline);
+  json["columns"] = Json::array();
+  for (const Column& column : table.columns) {
+    json["columns"].push_back(
+        {{"header", column.header}, {"entry", column.entry}, {"metric", column.metric}, {"decimals", column.decimals}});
+  }
+  json["rows"] = Json::array();
+  for (const TableRow& row : table.rows) {
+    Json out;
+    out["model"] = row.model;
+    out["weights_digest"] = BoundDigest(row.weights);
+    out["tokenizer_digest"] = BoundDigest(row.tokenizer);
+    out["cells"] = Json::array();
+    for (size_t c = 0; c < table.columns.size(); c++) out["cells"].push_back(CellJson(row.cells[c], table.columns[c]));
+    if (row.average_rank.has_value()) {
+      out["average_rank"] = ToDouble(*row.average_rank);
+      out["average_rank_printed"] = row.average_rank->ToFixed(1);
+    }
+    json["rows"].push_back(std::move(out));
+  }
+  json["notes"] = table.notes;
+  Json provenance;
+  provenance["iha_eval_version"] = p.iha_eval_version;
+  provenance["numerics_id"] = p.spec.numerics.Id();
+  provenance["run_tag"] = p.spec.run_tag;
+  provenance["entries"] = Json::array();
+  for (size_t e = 0; e < p.spec.entries.size(); e++) provenance["entries"].push_back(EntryJson(p.jobs[e].spec));
+  json["provenance"] = std::move(provenance);
+  // Replacement of invalid UTF-8 instead of an exception: names come from outside.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace iha::reports

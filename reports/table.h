@@ -1,0 +1,65 @@
+// table.h: a sweep as a table value: one row a model, one column a (sweep entry, metric), ready to be rendered.
+//
+// BuildTable is pure: equal snapshots and options give equal tables, and every renderer (render.h) equal bytes. A
+// table holds nothing that differs between equal runs. Deltas and ranks are computed from the exact values, then
+// rounded half away from zero. Thread: any.
+// Errors: InvalidArgument for an unknown layout or a baseline that is not a row (lists the rows).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "reports/aggregate.h"
+#include "reports/snapshot.h"
+
+namespace iha::reports {
+
+struct TableOptions {
+  std::string layout = "generic";  // generic | table1 | table2
+  std::string baseline;            // model name; empty = the sweep's first model, deltas only with two or more models
+};
+
+struct Column {
+  std::string header;  // "gsm8k maj@5 (gsm8k.robust)" or the paper's short header
+  size_t entry = 0;    // index into SweepSpec::entries
+  std::string metric;  // one of the entry's metrics
+  int decimals = 2;    // of the percentage
+};
+
+struct TableCell {
+  Cell cell;
+  std::optional<scoring::Rational> delta;  // in [-1, 1], against the baseline row; absent for the baseline itself
+  std::optional<scoring::Rational> rank;   // absent unless the cell is complete
+  bool best = false;                       // shares rank 1 with fewer than all models
+};
+
+struct TableRow {
+  std::string model;
+  Digest weights;
+  Digest tokenizer;
+  std::vector<TableCell> cells;  // one for each column
+  std::optional<scoring::Rational> average_rank;
+};
+
+struct Table {
+  std::string layout;
+  std::string baseline;  // empty: no deltas
+  std::vector<Column> columns;
+  std::vector<TableRow> rows;      // in sweep order
+  std::vector<std::string> notes;  // warnings that a reader must see: truncation, empties, incomplete cells
+  Snapshot provenance;             // the snapshot without its item rows
+};
+
+absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options);
+
+// "gsm8k?fewshot=5 k=5 T=0.6 top_p=1 top_k=0 seed=1234 max_new_tokens=256 limit=24": an entry in one line.
+std::string Describe(const SweepEntry& entry);
+
+// A rational in [-1, 1] as a percentage with `decimals` digits, half away from zero: "8.34", "-1.20".
+std::string Percent(const scoring::Rational& value, int decimals);
+// The same with a sign: "+2.7", "-0.1", "+0.0".
+std::string SignedPercent(const scoring::Rational& value, int decimals);
+
+}  // namespace iha::reports

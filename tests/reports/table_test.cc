@@ -1,0 +1,169 @@
+#include "reports/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/render.h"
+
+namespace iha::reports {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Digest DigestOf(const std::string& text) { return Sha256Of(text); }
+
+// Two models x one entry with two metrics over four items; values[model][item] is the first metric's score.
+Snapshot TwoModels(const std::vector<std::vector<int>>& values) {
+  Snapshot snapshot;
+  snapshot.iha_eval_version = "0.0.0";
+  SweepEntry entry{.benchmark = {.name = "gsm8k", .options = {{"fewshot", "5"}}},
+                   .sampling = {.samples = 1},
+                   .limit = 4,
+                   .metrics = {"gsm8k.strict_match", "maj@1?metric=gsm8k.robust"}};
+  snapshot.spec.entries = {entry};
+  for (size_t m = 0; m < values.size(); m++) {
+    snapshot.spec.models.push_back({.name = "model|" + std::to_string(m), .weights_digest = ""});
+    JobRows& job = snapshot.jobs.emplace_back();
+    job.spec.entry = entry;
+    job.spec.items = 4;
+    job.weights = DigestOf("w" + std::to_string(m));
+    job.tokenizer = DigestOf("t");
+    for (size_t i = 0; i < values[m].size(); i++) {
+      ItemRow row{.index = static_cast<int64_t>(i),
+                  .item_id = std::to_string(i),
+                  .unscored = Unscored::kScored,
+                  .values = {},
+                  .samples = 1,
+                  .truncated = 0,
+                  .empty = 0,
+                  .hash = DigestOf(std::to_string(i))};
+      for (const std::string& metric : entry.metrics) {
+        row.values.push_back({.metric = metric,
+                              .unscored = Unscored::kScored,
+                              .score = {values[m][i], 1},
+                              .winner = "",
+                              .tie = {0, 1},
+                              .invalid = 0});
+      }
+      job.items.push_back(row);
+    }
+  }
+  return snapshot;
+}
+
+TEST(BuildTable, ComputesDeltasRanksAndBest) {
+  const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}}), {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->baseline, "model|0");
+  EXPECT_EQ(Percent(*table->rows[0].cells[0].cell.value, 2), "25.00");
+  EXPECT_EQ(SignedPercent(*table->rows[1].cells[0].delta, 2), "+50.00");
+  EXPECT_FALSE(table->rows[0].cells[0].delta.has_value());
+  EXPECT_EQ(table->rows[1].average_rank->ToFixed(1), "1.0");
+  EXPECT_TRUE(table->rows[1].cells[0].best);
+  EXPECT_FALSE(table->rows[0].cells[0].best);
+}
+
+TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
+  const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1}}), {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const TableCell& cell = table->rows[1].cells[0];
+  EXPECT_EQ(cell.cell.scored, 2);
+  EXPECT_EQ(cell.cell.unscored.at(Unscored::kPending), 2);
+  EXPECT_FALSE(cell.cell.complete());
+  EXPECT_FALSE(cell.rank.has_value());
+  EXPECT_FALSE(table->rows[1].average_rank.has_value());
+  EXPECT_THAT(table->notes, Contains(HasSubstr("2 of 4 items pending")));
+  EXPECT_THAT(RenderMarkdown(*table), HasSubstr("100.00*"));
+}
+
+// An item that could not be scored stays in the denominator and is shown by reason.
+TEST(BuildTable, UnscoredItemsCountAsWrongAndAreNamed) {
+  Snapshot snapshot = TwoModels({{1, 1, 1, 1}});
+  snapshot.jobs[0].items[3].unscored = Unscored::kPromptTooLong;
+  snapshot.jobs[0].items[3].values.clear();
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const Cell& cell = table->rows[0].cells[0].cell;
+  EXPECT_EQ(Percent(*cell.value, 1), "75.0");
+  EXPECT_EQ(cell.scored, 3);
+  EXPECT_EQ(cell.unscored.at(Unscored::kPromptTooLong), 1);
+  EXPECT_TRUE(cell.complete());
+  EXPECT_THAT(table->notes, Contains(HasSubstr("1 of 4 items prompt_too_long")));
+}
+
+TEST(BuildTable, WarnsOfTruncatedSamplesOncePerEntry) {
+  Snapshot snapshot = TwoModels({{1, 1, 1, 1}});
+  snapshot.jobs[0].items[0].truncated = 1;
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  int warnings = 0;
+  for (const std::string& note : table->notes) warnings += note.find("max_new_tokens") != std::string::npos;
+  EXPECT_EQ(warnings, 1);
+  EXPECT_THAT(table->notes, Contains(HasSubstr("1 of 4 samples (25.0 %)")));
+}
+
+TEST(BuildTable, RefusesUnknownBaselineAndLayout) {
+  const Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
+  EXPECT_THAT(std::string(BuildTable(snapshot, {.layout = "generic", .baseline = "x"}).status().message()),
+              HasSubstr("--baseline \"x\": no such row; the sweep has model|0"));
+  EXPECT_THAT(std::string(BuildTable(snapshot, {.layout = "table9", .baseline = ""}).status().message()),
+              HasSubstr("expected generic, table1 or table2"));
+}
+
+TEST(Render, EscapesWhatComesFromOutside) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
+  snapshot.spec.models[0].name = "=cmd|'x'\n<b>";
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::string md = RenderMarkdown(*table);
+  EXPECT_THAT(md, HasSubstr("=cmd\\|'x' \\<b\\>"));
+  EXPECT_THAT(RenderCsv(*table), HasSubstr("\"'=cmd|'x'\n<b>\""));
+  const auto json = nlohmann::json::parse(RenderJson(*table), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["rows"][0]["model"], "=cmd|'x'\n<b>");
+}
+
+TEST(Render, JsonHoldsExactValuesCountsAndProvenance) {
+  const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}}), {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const auto json = nlohmann::json::parse(RenderJson(*table), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  const auto& cell = json["rows"][1]["cells"][0];
+  EXPECT_EQ(cell["value"], 0.75);
+  EXPECT_EQ(cell["value_exact"], "3/4");
+  EXPECT_EQ(cell["percent"], "75.00");
+  EXPECT_EQ(cell["delta_points"], "+50.00");
+  EXPECT_EQ(cell["scored"], 4);
+  EXPECT_LT(cell["interval"]["low"], 0.75);
+  EXPECT_GT(cell["interval"]["high"], 0.75);
+  EXPECT_EQ(json["provenance"]["numerics_id"], "cpu-exact/1/weights=stored/act=f32/kv=f32");
+  EXPECT_EQ(json["provenance"]["entries"][0]["sampling"]["seed"], 1234);
+}
+
+TEST(Render, EqualTablesGiveEqualBytes) {
+  const auto one = BuildTable(TwoModels({{1, 0, 0, 1}, {1, 1, 1, 0}}), {});
+  const auto two = BuildTable(TwoModels({{1, 0, 0, 1}, {1, 1, 1, 0}}), {});
+  for (const std::string format : {"md", "csv", "json"}) EXPECT_EQ(*Render(*one, format), *Render(*two, format));
+  EXPECT_THAT(std::string(Render(*one, "pdf").status().message()), HasSubstr("expected md, csv or json"));
+}
+
+TEST(Layout, Table1PicksThePapersColumns) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
+  for (auto* metrics : {&snapshot.spec.entries[0].metrics, &snapshot.jobs[0].spec.entry.metrics}) {
+    *metrics = {"gsm8k.robust", "maj@16?metric=gsm8k.robust"};
+  }
+  const auto table = BuildTable(snapshot, {.layout = "table1", .baseline = ""});
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->columns.size(), 2u);
+  EXPECT_EQ(table->columns[0].header, "GSM8K P@1");
+  EXPECT_EQ(table->columns[1].header, "GSM8K Maj@16");
+  EXPECT_EQ(table->columns[1].decimals, 1);
+  EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("MBPP")));
+}
+
+}  // namespace
+}  // namespace iha::reports
