@@ -31,7 +31,7 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
   Cell cell;
   cell.metric = job.spec.entry.metrics[metric_index];
   cell.planned = job.spec.items;
-  std::vector<Rational> values;
+  std::vector<Score> values;
   values.reserve(job.items.size());
   Rational sum;
   Rational ties;
@@ -49,18 +49,18 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
     switch (ContributionOf(reason)) {
       case Contribution::kScore: {
         const ItemValue& value = item.values[metric_index];
-        values.push_back(Rational(value.score));
+        values.push_back(value.score);
         ties += Rational(value.tie);
         cell.invalid += value.invalid;
         break;
       }
       case Contribution::kWrong:
-        values.push_back(Rational());
+        values.push_back({});
         break;
       case Contribution::kNothing:
         continue;
     }
-    sum += values.back();
+    sum += Rational(values.back());
   }
   const int64_t pending = job.spec.items - static_cast<int64_t>(job.items.size());
   if (pending > 0) cell.unscored[job.cancelled ? Unscored::kCancelled : Unscored::kPending] += pending;

@@ -37,8 +37,9 @@ class Reader {
   bool TakeLineEnd() {
     if (at_ >= text_.size()) return true;
     TakeIf('\r');
+    if (!TakeIf('\n')) return at_ >= text_.size();
     line_++;
-    return TakeIf('\n') || at_ >= text_.size();
+    return true;
   }
 
   absl::Status ReadField(std::string& field) {

@@ -35,10 +35,8 @@ Json CellJson(const TableCell& cell, const Column& column) {
     json["value"] = ToDouble(*c.value);
     json["value_exact"] = c.value->ToString();
     json["percent"] = Percent(*c.value, column.decimals);
-    json["interval"] = {{"low", c.interval->low},
-                        {"high", c.interval->high},
-                        {"level", c.interval->level},
-                        {"method", c.interval->method}};
+    json["interval"] = {
+        {"low", c.interval->low}, {"high", c.interval->high}, {"level", 0.95}, {"method", NameOf(c.interval->method)}};
   } else {
     json["value"] = nullptr;
   }
