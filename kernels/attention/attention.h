@@ -1,0 +1,70 @@
+// attention.h: softmax(q K^T) V over a paged KV cache, exact in every batch and chunking (numerics.md, NUM-3).
+//
+// Per row: qs = q * scale, rounded once; s_j = fma chain over d. Keys in blocks of 64 aligned to absolute position, in
+// increasing order; per block m' = max(m, s_j of visible keys), then a = exp(m - m'), L[0..15] *= a, acc *= a; p_j =
+// exp(s_j - m'); L[j mod 16] += p_j and acc = fma(p_j, V_j, acc) in increasing j. L folds 16 -> 1; out = acc / L. Keys
+// that a row does not see take no part, so unwritten slots may hold anything, NaN included. A row that sees a NaN score
+// is NaN throughout.
+//
+// A cache block holds 64 tokens of one KV head: K as [4][d][16] (keys of a sub-block of 16 are adjacent), then V as
+// [64][RoundUp16(d_v)]. Block b of a sequence holds positions 64 b .. 64 b + 63. For IHA the position is the virtual
+// index. Threads: work is cut into tiles of rows of one group; keys are never split. Blocks are only read.
+// Arguments are trusted: a wrong shape is a bug of the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/support/parallel_for.h"
+#include "kernels/support/small_float.h"
+
+namespace iha::kernels {
+
+inline constexpr size_t kKeyBlock = 64;
+inline constexpr size_t kMaxHeadDim = 512;  // of d and of d_v
+
+// Shape of one KV head's part of a cache block. type: kF32 or kBF16 (rounded to nearest even by AppendKv).
+struct KvLayout {
+  StorageType type = StorageType::kF32;
+  size_t d = 0;
+  size_t d_v = 0;
+
+  [[nodiscard]] constexpr size_t v_stride() const { return (d_v + 15) / 16 * 16; }
+  [[nodiscard]] constexpr size_t k_elements() const { return kKeyBlock * d; }
+  [[nodiscard]] constexpr size_t bytes() const { return (k_elements() + kKeyBlock * v_stride()) * StorageBytes(type); }
+};
+
+// Writes the key and value of one token to slot 0 .. 63 of a block. `block` is 64-byte aligned, layout.bytes() long.
+void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v);
+// The stored (rounded) values, for oracles and tests.
+float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
+float ValueAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
+
+// One query: sees keys first .. last (inclusive). With the causal mask last = pos; see FirstVisible.
+struct AttentionRow {
+  const float* q = nullptr;  // [d]
+  float* out = nullptr;      // [d_v], written
+  uint32_t first = 0;
+  uint32_t last = 0;
+};
+// window keys up to and including pos; 0 = no window.
+constexpr uint32_t FirstVisible(uint32_t pos, uint32_t window) {
+  return window == 0 || pos < window ? 0 : pos - window + 1;
+}
+
+// Queries that share the keys and values of one KV head of one sequence: rows of several heads and several positions,
+// in any mix. Rows next to each other should see similar keys (they share passes over the cache); order changes no bit.
+struct AttentionGroup {
+  const void* const* blocks = nullptr;  // blocks[b]: positions 64 b ..; entries that no row sees are never read
+  size_t head_offset = 0;               // bytes from a block's start to this head's part
+  std::span<const AttentionRow> rows;
+};
+
+// All groups of one step in one call, so that the threads see all the work. Blocks until every out is written.
+void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel);
+
+// The same in double (softmax without blocks), out as double [row][d_v]: for error bounds.
+void AttentionRef(const KvLayout& layout, float scale, const AttentionGroup& group, double* out);
+
+}  // namespace iha::kernels

@@ -1,0 +1,206 @@
+// Attention with Highway: tiles of rows walk the key blocks once. The rules are in attention.h.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/attention_cpu.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target:
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+#include "kernels/matmul/tile-inl.h"
+#include "kernels/support/aligned.h"
+
+#ifndef IHA_KERNELS_ATTENTION_CPU_ONCE
+#define IHA_KERNELS_ATTENTION_CPU_ONCE
+namespace iha::kernels {
+struct AttentionTile {
+  const KvLayout* layout;
+  float scale;
+  const void* const* blocks;
+  size_t head_offset;
+  const AttentionRow* rows;
+  int count;
+};
+}  // namespace iha::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace iha::kernels::HWY_NAMESPACE {
+
+// State of the rows of one tile between key blocks.
+struct TileState {
+  alignas(64) float score[kMaxTileRows][kKeyBlock];  // s_j, then p_j, of the current block
+  alignas(64) float acc[kMaxTileRows][kMaxHeadDim];
+  alignas(64) float lane_sum[kMaxTileRows][16];
+  alignas(64) float q[kMaxTileRows * kMaxHeadDim];  // scaled, [d][rows]
+  float max[kMaxTileRows];
+  // Visible slots of the current block: begin .. end - 1; begin == end: none.
+  size_t begin[kMaxTileRows], end[kMaxTileRows];
+};
+
+// The readers of a block's K (panels = sub-blocks of 16 keys, k = feature) and V (panels = 16 features, k = key).
+template <class R, class T>
+HWY_INLINE auto KeyReader(const KvLayout& layout, const T* block, size_t first_panel) {
+  return [=, d = layout.d](size_t p) { return R{block + (first_panel + p) * d * 16, d * 16, 16}; };
+}
+template <class R, class T>
+HWY_INLINE auto ValueReader(const KvLayout& layout, const T* block, size_t first_key) {
+  return [v = block + layout.k_elements() + first_key * layout.v_stride(), stride = layout.v_stride()](size_t p) {
+    return R{v + p * 16, 16, stride};
+  };
+}
+
+// Scores become exp(s - m'), the state is rescaled to the new maximum m'.
+HWY_INLINE void SoftmaxBlock(TileState& t, int m, size_t v_stride) {
+  constexpr float kNegInf = -std::numeric_limits<float>::infinity();
+  float* s = t.score[m];
+  const size_t begin = t.begin[m], end = t.end[m];
+  for (size_t j = 0; j < begin; ++j) s[j] = kNegInf;
+  for (size_t j = end; j < kKeyBlock; ++j) s[j] = kNegInf;
+  X16 block_max = X16::Load(s);
+  for (size_t j = 16; j < kKeyBlock; j += 16) block_max = Max(block_max, X16::Load(s + j));
+  alignas(64) float lanes[16];
+  block_max.Store(lanes);
+  float new_max = t.max[m];
+  for (float x : lanes) new_max = x > new_max ? x : new_max;
+  X16 sum = X16::Load(t.lane_sum[m]);
+  // Before the first visible key there is nothing to rescale; with an unchanged maximum the factor is exactly 1.
+  if (new_max != t.max[m] && t.max[m] != kNegInf) {
+    const X16 factor = ExpNeg(X16::Set(t.max[m] - new_max));
+    sum = Mul(sum, factor);
+    for (size_t i = 0; i < v_stride; i += 16) Mul(X16::Load(t.acc[m] + i), factor).Store(t.acc[m] + i);
+  }
+  t.max[m] = new_max;
+  const X16 shift = X16::Set(new_max);
+  for (size_t j = 0; j < kKeyBlock; j += 16) {
+    // Invisible keys: exp(-inf) = +0, and L + 0 = L since L >= +0.
+    const X16 p = ExpNeg(Sub(X16::Load(s + j), shift));
+    p.Store(s + j);
+    sum = Add(sum, p);
+  }
+  sum.Store(t.lane_sum[m]);
+}
+
+// acc += p V over visible keys only, in increasing key order per row: a row's own keys before the common range, the
+// common range in one tile, then its own keys after it.
+template <class R, class T>
+HWY_INLINE void AddValues(const KvLayout& layout, const T* block, TileState& t, int count) {
+  const size_t panels = layout.v_stride() / 16;
+  const auto run = [&](int m, int rows, size_t begin, size_t end) {
+    if (begin >= end) return;
+    RunPanels<R>(rows, panels, t.score[m] + begin, kKeyBlock, 1, ValueReader<R>(layout, block, begin), t.acc[m],
+                 kMaxHeadDim, 0, end - begin, false);
+  };
+  size_t common_begin = 0, common_end = kKeyBlock;
+  for (int m = 0; m < count; ++m) {
+    common_begin = std::max(common_begin, t.begin[m]);
+    common_end = std::min(common_end, t.end[m]);
+  }
+  if (common_begin >= common_end) {
+    for (int m = 0; m < count; ++m) run(m, 1, t.begin[m], t.end[m]);
+    return;
+  }
+  for (int m = 0; m < count; ++m) run(m, 1, t.begin[m], common_begin);
+  run(0, count, common_begin, common_end);
+  for (int m = 0; m < count; ++m) run(m, 1, common_end, t.end[m]);
+}
+
+template <class R, class T>
+void AttendTile(const AttentionTile& g, TileState& t) {
+  const KvLayout& layout = *g.layout;
+  const size_t d = layout.d, v_stride = layout.v_stride();
+  size_t first = std::numeric_limits<size_t>::max(), last = 0;
+  for (int m = 0; m < g.count; ++m) {
+    const AttentionRow& row = g.rows[m];
+    first = std::min<size_t>(first, row.first);
+    last = std::max<size_t>(last, row.last);
+    t.max[m] = -std::numeric_limits<float>::infinity();
+    std::fill_n(t.lane_sum[m], 16, 0.0f);
+    std::fill_n(t.acc[m], v_stride, 0.0f);
+    for (size_t i = 0; i < d; ++i) t.q[i * g.count + m] = row.q[i] * g.scale;
+  }
+  for (size_t b = first / kKeyBlock; b <= last / kKeyBlock; ++b) {
+    const size_t base = b * kKeyBlock;
+    size_t lowest = kKeyBlock, highest = 0;  // slots that some row sees
+    for (int m = 0; m < g.count; ++m) {
+      const size_t row_first = g.rows[m].first, row_end = size_t{g.rows[m].last} + 1;
+      t.begin[m] = std::min(row_first > base ? row_first - base : 0, kKeyBlock);
+      t.end[m] = std::max(t.begin[m], std::min(row_end > base ? row_end - base : 0, kKeyBlock));
+      if (t.begin[m] == t.end[m]) continue;
+      lowest = std::min(lowest, t.begin[m]);
+      highest = std::max(highest, t.end[m]);
+    }
+    if (lowest >= highest) continue;  // rows far apart: a block that none of them sees
+    const T* block = reinterpret_cast<const T*>(static_cast<const char*>(g.blocks[b]) + g.head_offset);
+    // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
+    const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
+    RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, p0), t.score[0] + p0 * 16, kKeyBlock, 0,
+                 d, true);
+    for (int m = 0; m < g.count; ++m) {
+      if (t.begin[m] != t.end[m]) SoftmaxBlock(t, m, v_stride);
+    }
+    AddValues<R>(layout, block, t, g.count);
+  }
+  for (int m = 0; m < g.count; ++m) {
+    const X16 sum = X16::Set(Fold16(t.lane_sum[m]));
+    size_t i = 0;
+    for (; i + 16 <= layout.d_v; i += 16) Div(X16::Load(t.acc[m] + i), sum).Store(g.rows[m].out + i);
+    if (i < layout.d_v) Div(X16::Load(t.acc[m] + i), sum).StoreN(g.rows[m].out + i, layout.d_v - i);
+  }
+}
+
+void AttendTileAny(const AttentionTile& g) {
+  static thread_local AlignedArray<TileState> state = MakeAligned<TileState>(1);
+  if (g.layout->type == StorageType::kF32) return AttendTile<ReadF32, float>(g, *state.get());
+  AttendTile<ReadBF16Plain, uint16_t>(g, *state.get());
+}
+
+int TileRows(StorageType type) { return type == StorageType::kF32 ? ReadF32::kMaxRows : ReadBF16Plain::kMaxRows; }
+
+}  // namespace iha::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace iha::kernels {
+HWY_EXPORT(AttendTileAny);
+HWY_EXPORT(TileRows);
+
+void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel) {
+  assert(layout.d <= kMaxHeadDim && layout.d_v <= kMaxHeadDim && layout.type != StorageType::kF16);
+  const auto attend = HWY_DYNAMIC_DISPATCH(AttendTileAny);
+  const size_t max_rows = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(TileRows)(layout.type));
+  struct Job {
+    uint32_t last;
+    uint32_t group;
+    uint32_t first_row;
+    uint32_t count;
+  };
+  std::vector<Job> jobs;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    // Even tiles, as in matmul: 8 rows are 4 + 4.
+    const size_t rows = groups[g].rows.size(), tiles = (rows + max_rows - 1) / max_rows;
+    for (size_t t = 0; t < tiles; ++t) {
+      const size_t r0 = rows * t / tiles, r1 = rows * (t + 1) / tiles;
+      jobs.push_back({groups[g].rows[r1 - 1].last, static_cast<uint32_t>(g), static_cast<uint32_t>(r0),
+                      static_cast<uint32_t>(r1 - r0)});
+    }
+  }
+  // The longest tiles first, so that no thread starts one when the others are done.
+  if (parallel.Threads() > 1) {
+    std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.last > b.last; });
+  }
+  parallel.Run(jobs.size(), [&](size_t j, int) {
+    const Job& job = jobs[j];
+    const AttentionGroup& group = groups[job.group];
+    attend({&layout, scale, group.blocks, group.head_offset, group.rows.data() + job.first_row,
+            static_cast<int>(job.count)});
+  });
+}
+
+}  // namespace iha::kernels
+#endif

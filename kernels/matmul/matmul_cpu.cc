@@ -1,0 +1,236 @@
+// Gemm with Highway: blocking and the split over threads. The arithmetic is in tile-inl.h.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/matmul/matmul_cpu.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target:
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/tile-inl.h"
+
+#ifndef IHA_KERNELS_MATMUL_CPU_ONCE
+#define IHA_KERNELS_MATMUL_CPU_ONCE
+namespace iha::kernels {
+struct GemmJob {
+  const float* a;
+  size_t lda;
+  const PackedWeights* w;
+  float* c;
+  size_t ldc;
+  GemmTuning tuning;
+};
+// Grows, never shrinks; one per thread.
+class GemmScratch {
+ public:
+  float* Get(size_t floats) {
+    if (have_ < floats) {
+      data_ = MakeAligned<float>(floats);
+      have_ = floats;
+    }
+    return data_.get();
+  }
+
+ private:
+  AlignedArray<float> data_;
+  size_t have_ = 0;
+};
+}  // namespace iha::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace iha::kernels::HWY_NAMESPACE {
+
+// Readers that start at panel p, row k of it (even for bf16 pairs).
+template <class R>
+struct Reader;
+template <>
+struct Reader<ReadF32> {
+  static ReadF32 At(const PackedWeights& w, size_t p, size_t k = 0) {
+    return {reinterpret_cast<const float*>(w.panel(p)) + k * 16, w.panel_bytes() / sizeof(float), 16};
+  }
+};
+template <>
+struct Reader<ReadF16> {
+  static ReadF16 At(const PackedWeights& w, size_t p, size_t k = 0) {
+    return {reinterpret_cast<const uint16_t*>(w.panel(p)) + k * 16, w.panel_bytes() / sizeof(uint16_t), 16};
+  }
+};
+template <>
+struct Reader<ReadBF16> {
+  static ReadBF16 At(const PackedWeights& w, size_t p, size_t k = 0) {
+    return {reinterpret_cast<const uint32_t*>(w.panel(p)) + k / 2 * 16, w.panel_bytes() / sizeof(uint32_t)};
+  }
+};
+
+// kn rows of a panel as [k][16] fp32; out has room for kn + 1 rows.
+template <class R>
+HWY_INLINE void WidenPanel(const R& r, size_t kn, float* out) {
+  for (size_t k = 0; k < kn; k += R::kStep) {
+    for (int j = 0; j < kVectors; ++j) {
+      VStore(r.template Load<0>(k, 0, j), out + k * 16 + j * kLanes);
+      if constexpr (R::kStep == 2) VStore(r.template Load<1>(k, 0, j), out + (k + 1) * 16 + j * kLanes);
+    }
+  }
+}
+
+struct Scratch {
+  GemmScratch a, b, c;
+};
+static Scratch& ThreadScratch() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+
+// The ragged last panel: through a small buffer, since C has no room for 16 columns.
+template <class R>
+void LastPanel(const GemmJob& g, size_t m0, size_t m1, int max_rows) {
+  const PackedWeights& w = *g.w;
+  const size_t p = w.panels() - 1;
+  float* t = ThreadScratch().c.Get((m1 - m0) * 16);
+  const auto reader = [&](size_t) { return Reader<R>::At(w, p); };
+  for (size_t m = m0; m < m1; m += max_rows) {
+    const int rows = static_cast<int>(std::min<size_t>(max_rows, m1 - m));
+    RunPanels<R>(rows, 1, g.a + m * g.lda, g.lda, 1, reader, t + (m - m0) * 16, 16, 0, w.k(), true);
+  }
+  for (size_t m = m0; m < m1; ++m) {
+    std::memcpy(g.c + m * g.ldc + p * 16, t + (m - m0) * 16, w.n() % 16 * sizeof(float));
+  }
+}
+
+// Decode: at most one tile of rows, weights are read once, straight from memory.
+template <class R>
+void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
+  const size_t k_all = g.w->k();
+  constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
+  size_t kc = g.tuning.k_block;
+  if (kc == 0) kc = rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all;
+  // k blocks inside a strip of panels so that C and A stay close.
+  const size_t strip = kc >= k_all ? p1 - p0 : 24;
+  for (size_t p = p0; p < p1; p += strip) {
+    const size_t np = std::min(strip, p1 - p);
+    const auto reader = [&](size_t q) { return Reader<R>::At(*g.w, p + q); };
+    for (size_t k = 0; k < k_all; k += kc) {
+      RunPanels<R>(static_cast<int>(rows), np, g.a + m0 * g.lda, g.lda, 1, reader, g.c + m0 * g.ldc + p * 16, g.ldc, k,
+                   std::min(k_all, k + kc), k == 0);
+    }
+  }
+}
+
+// Rows of a block in even tiles (16 rows are 6 + 5 + 5, not 6 + 6 + 4), each packed k-major so that a tile's broadcasts
+// walk one stream.
+struct RowTiles {
+  size_t rows, tiles;
+  size_t Begin(size_t t) const { return rows * t / tiles; }
+};
+static void PackTiles(const GemmJob& g, size_t row0, const RowTiles& tiles, size_t k, size_t kn, float* out) {
+  for (size_t t = 0; t < tiles.tiles; ++t) {
+    const size_t r0 = tiles.Begin(t), r1 = tiles.Begin(t + 1);
+    float* o = out + r0 * kn;
+    for (size_t r = r0; r < r1; ++r) {
+      const float* from = g.a + (row0 + r) * g.lda + k;
+      for (size_t q = 0; q < kn; ++q) o[q * (r1 - r0) + (r - r0)] = from[q];
+    }
+  }
+}
+
+template <class R>
+void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int max_rows) {
+  const PackedWeights& w = *g.w;
+  Scratch& scratch = ThreadScratch();
+  const size_t k_all = w.k();
+  const size_t kc = g.tuning.k_block != 0 ? g.tuning.k_block : k_all <= 768 ? (k_all / 2 + 31) / 32 * 32 : 352;
+  const size_t mc = g.tuning.row_block != 0 ? g.tuning.row_block : 192;
+  for (size_t mb = m0; mb < m1; mb += mc) {
+    const size_t rows = std::min(mc, m1 - mb);
+    const RowTiles tiles{rows, (rows + max_rows - 1) / max_rows};
+    for (size_t k = 0; k < k_all; k += kc) {
+      const size_t ke = std::min(k_all, k + kc), kn = ke - k;
+      float* pa = scratch.a.Get(rows * kn + 64);
+      PackTiles(g, mb, tiles, k, kn, pa);
+      for (size_t p = p0; p < p1; ++p) {
+        const auto run = [&](auto reader_type, const auto& reader) {
+          using Panel = decltype(reader_type);
+          for (size_t t = 0; t < tiles.tiles; ++t) {
+            const size_t r0 = tiles.Begin(t), tile_rows = tiles.Begin(t + 1) - r0;
+            RunPanels<Panel>(static_cast<int>(tile_rows), 1, pa + r0 * kn, 1, tile_rows, reader,
+                             g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0);
+          }
+        };
+        const R stored = Reader<R>::At(w, p, k);
+        if (g.tuning.widen == 1) {
+          float* pb = scratch.b.Get((kn + 1) * 16);
+          WidenPanel(stored, kn, pb);
+          run(ReadF32{}, [&](size_t) { return ReadF32{pb, 0, 16}; });
+        } else {
+          run(R{}, [&](size_t) { return stored; });
+        }
+      }
+    }
+  }
+}
+
+template <class R>
+void GemmPartOf(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
+  const int want = g.tuning.max_rows > 0 ? std::min(g.tuning.max_rows, kMaxTileRows) : kMaxTileRows;
+  const int max_rows = std::min(want, R::kMaxRows);
+  if (p1 == g.w->panels() && g.w->n() % 16 != 0) {
+    LastPanel<R>(g, m0, m1, max_rows);
+    if (--p1 == p0) return;
+  }
+  if (m1 - m0 <= static_cast<size_t>(max_rows)) return FewRows<R>(g, m0, m1 - m0, p0, p1);
+  ManyRows<R>(g, m0, m1, p0, p1, max_rows);
+}
+
+// Rows m0 .. m1 - 1, panels p0 .. p1 - 1.
+void GemmPart(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
+  switch (g.w->type()) {
+    case StorageType::kF32:
+      return GemmPartOf<ReadF32>(g, m0, m1, p0, p1);
+    case StorageType::kBF16:
+      return GemmPartOf<ReadBF16>(g, m0, m1, p0, p1);
+    case StorageType::kF16:
+      return GemmPartOf<ReadF16>(g, m0, m1, p0, p1);
+  }
+}
+
+}  // namespace iha::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace iha::kernels {
+HWY_EXPORT(GemmPart);
+
+void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c, size_t ldc, ParallelFor& parallel,
+          const GemmTuning& tuning) {
+  assert(lda >= w.k() && ldc >= w.n());
+  assert(tuning.k_block % 2 == 0);
+  if (m == 0 || w.n() == 0) return;
+  if (w.k() == 0) {
+    for (size_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, w.n(), 0.0f);
+    return;
+  }
+  const GemmJob job{a, lda, &w, c, ldc, tuning};
+  const auto part = HWY_DYNAMIC_DISPATCH(GemmPart);
+  const size_t threads = static_cast<size_t>(parallel.Threads());
+  const size_t panels = w.panels();
+  if (threads == 1) return part(job, 0, m, 0, panels);
+  // Jobs are handed out as threads come free; a few per thread so that a slow core does not hold up the rest.
+  const bool split_rows = tuning.split_rows >= 0 ? tuning.split_rows != 0 : m >= 96;
+  if (split_rows) {
+    const size_t wanted = std::clamp<size_t>(m / 48, 1, threads * 4);
+    const size_t step = ((m + wanted - 1) / wanted + 5) / 6 * 6;
+    parallel.Run((m + step - 1) / step,
+                 [&](size_t j, int) { part(job, j * step, std::min(m, (j + 1) * step), 0, panels); });
+  } else {
+    const size_t jobs = std::clamp<size_t>(panels / 8, 1, threads * (w.n() * w.k() > (4u << 20) ? 8 : 2));
+    parallel.Run(jobs, [&](size_t j, int) { part(job, 0, m, panels * j / jobs, panels * (j + 1) / jobs); });
+  }
+}
+
+}  // namespace iha::kernels
+#endif

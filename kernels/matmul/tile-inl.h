@@ -1,0 +1,179 @@
+// tile-inl.h: register tiles of rows x panels, the inner loop of matmul and of attention.
+//
+// One chain per output element: lanes are elements, k runs outside, so tile shape changes no bit. Included once per
+// Highway target.
+#if defined(IHA_KERNELS_MATMUL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef IHA_KERNELS_MATMUL_TILE_INL_H_
+#undef IHA_KERNELS_MATMUL_TILE_INL_H_
+#else
+#define IHA_KERNELS_MATMUL_TILE_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/support/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace iha::kernels::HWY_NAMESPACE {
+
+#if IHA_FUSED
+inline constexpr int kMaxTileRows = 6;
+#else
+inline constexpr int kMaxTileRows = 2;  // one lane at a time: larger tiles only cost compile time
+#endif
+
+// 16-bit weights need one more register to widen: with 16 registers a sixth row spills.
+inline constexpr int kMaxTileRows16Bit = IHA_WIDE_REGISTER_FILE || kMaxTileRows < 5 ? kMaxTileRows : 5;
+
+// Weight readers: Load<half>(k, np, j) gives vector j of panel np at k (at pair k / 2 and half k % 2 when kStep is 2).
+// kMaxAcc bounds the accumulators so that nothing spills.
+struct ReadF32 {
+  static constexpr int kStep = 1, kMaxRows = kMaxTileRows, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 12;
+  const float* p;
+  size_t panel_stride, k_stride;  // in floats
+  template <int kHalf>
+  HWY_INLINE V Load(size_t k, int np, int j) const {
+    return VLoad(p + np * panel_stride + k * k_stride + j * kLanes);
+  }
+};
+// 16-bit values at any strides (cache blocks, fp16 weights).
+struct ReadBF16Plain {
+  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  const uint16_t* p;
+  size_t panel_stride, k_stride;
+  template <int kHalf>
+  HWY_INLINE V Load(size_t k, int np, int j) const {
+    return VLoadBF16(p + np * panel_stride + k * k_stride + j * kLanes);
+  }
+};
+struct ReadF16 {
+  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  const uint16_t* p;
+  size_t panel_stride, k_stride;
+  template <int kHalf>
+  HWY_INLINE V Load(size_t k, int np, int j) const {
+    return VLoadF16(p + np * panel_stride + k * k_stride + j * kLanes);
+  }
+};
+// Pairs of bf16 in k. Loaded once for each half: a second L1 hit is cheaper than the registers that keep the word.
+struct ReadBF16 {
+  static constexpr int kStep = 2, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  const uint32_t* p;
+  size_t panel_stride;  // in pairs
+  template <int kHalf>
+  HWY_INLINE V Load(size_t k, int np, int j) const {
+    return VLoadBF16Half<kHalf>(p + np * panel_stride + k / 2 * 16 + j * kLanes);
+  }
+};
+
+// One k for kRows x (kPanels * 16). a: row m at a[m * am].
+template <int kRows, int kPanels, int kHalf, class R>
+HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, size_t k,
+                         V (&acc)[kRows][kPanels * kVectors]) {
+  constexpr int kCols = kPanels * kVectors;
+  // Whatever is fewer stays in registers: the broadcasts of the rows or the weights of this k.
+  if constexpr (kRows <= 3) {
+    V av[kRows];
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) av[m] = VSet(a[m * am]);
+#pragma GCC unroll 16
+    for (int j = 0; j < kCols; ++j) {
+      const V b = r.template Load<kHalf>(k, j / kVectors, j % kVectors);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) acc[m][j] = VFma(av[m], b, acc[m][j]);
+    }
+  } else {
+    V b[kCols];
+#pragma GCC unroll 16
+    for (int j = 0; j < kCols; ++j) b[j] = r.template Load<kHalf>(k, j / kVectors, j % kVectors);
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) {
+      const V av = VSet(a[m * am]);
+#pragma GCC unroll 16
+      for (int j = 0; j < kCols; ++j) acc[m][j] = VFma(av, b[j], acc[m][j]);
+    }
+  }
+}
+
+// kRows x (kPanels * 16) outputs over k0 .. k1. a: element (m, k) at a[m * am + k * ak]; first: start from +0 instead
+// of from c. With kStep 2, k0 is even.
+template <int kRows, int kPanels, class R>
+HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R& r, float* HWY_RESTRICT c, size_t ldc,
+                     size_t k0, size_t k1, bool first) {
+  constexpr int kCols = kPanels * kVectors;
+  V acc[kRows][kCols];
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kCols; ++j) acc[m][j] = first ? VSet(0.0f) : VLoad(c + m * ldc + j * kLanes);
+  }
+  size_t k = k0;
+  if constexpr (R::kStep == 1) {
+    for (; k < k1; ++k) TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
+  } else {
+    for (; k + 2 <= k1; k += 2) {
+      TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
+      // Compiler barrier: the odd half loads the word again instead of holding it in a register.
+      if (!IHA_WIDE_REGISTER_FILE) asm volatile("" ::: "memory");
+      TileStep<kRows, kPanels, 1>(a + (k + 1) * ak, am, r, k, acc);
+      if (!IHA_WIDE_REGISTER_FILE) asm volatile("" ::: "memory");
+    }
+    if (k < k1) TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);  // odd K: the padding half takes no part
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kCols; ++j) VStore(acc[m][j], c + m * ldc + j * kLanes);
+  }
+}
+
+// Panels side by side for a row tile: enough independent chains to hide the fma latency, within max_acc.
+constexpr int TilePanels(int rows, int max_acc) {
+  const int panels = max_acc / (rows * kVectors);
+  return panels < 1 ? 1 : panels > 8 ? 8 : panels;
+}
+
+// A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p.
+template <int kRows, class R, class ReaderAt>
+HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c, size_t ldc,
+                        size_t k0, size_t k1, bool first) {
+  constexpr int kPanels = TilePanels(kRows, R::kMaxAcc);
+  size_t p = 0;
+  for (; p + kPanels <= np; p += kPanels) {
+    Tile<kRows, kPanels>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+  }
+  if constexpr (kPanels > 2) {
+    for (; p + 2 <= np; p += 2) Tile<kRows, 2>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+  }
+  if constexpr (kPanels > 1) {
+    for (; p < np; ++p) Tile<kRows, 1>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+  }
+}
+
+template <class R, class ReaderAt>
+HWY_NOINLINE void RunPanels(int rows, size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c,
+                            size_t ldc, size_t k0, size_t k1, bool first) {
+  switch (rows) {
+    case 1:
+      return RunRows<1, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+    case 2:
+      return RunRows<2, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+#if IHA_FUSED
+    case 3:
+      return RunRows<3, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+    case 4:
+      return RunRows<4, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+    case 5:
+      return RunRows<5, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+    case 6:
+      return RunRows<6, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+#endif
+    default:
+      HWY_ABORT("RunPanels: %d rows in a tile", rows);
+  }
+}
+
+}  // namespace iha::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // toggle

@@ -1,0 +1,81 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/mlp/mlp_cpu.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target:
+#include <hwy/highway.h>
+
+#include "kernels/mlp/mlp.h"
+#include "kernels/support/lanes-inl.h"
+#include "kernels/support/row_chunks.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace iha::kernels::HWY_NAMESPACE {
+
+// 1 / (1 + exp(-z)) without overflow: e = exp(-|z|), (z >= 0 ? 1 : e) / (1 + e).
+HWY_INLINE X16 Sigmoid(const X16& z) {
+  const X16 one = X16::Set(1.0f);
+  const X16 e = ExpNeg(Neg(Abs(z)));
+  return Div(IfNonNegative(z, one, e), Add(one, e));
+}
+
+template <Activation kActivation>
+HWY_INLINE X16 Activate(const X16& x) {
+  if constexpr (kActivation == Activation::kSilu) {
+    return Mul(x, Sigmoid(x));
+  } else if constexpr (kActivation == Activation::kGeluTanh) {
+    const X16 cubic = Fma(Mul(X16::Set(0.044715f), x), Mul(x, x), x);
+    return Mul(x, Sigmoid(Mul(X16::Set(1.59576912160573071f), cubic)));  // 2 sqrt(2 / pi)
+  } else if constexpr (kActivation == Activation::kRelu) {
+    // A NaN fails both comparisons and is kept; -0 passes the first.
+    return IfNonNegative(x, x, IfNonNegative(Neg(x), X16::Set(0.0f), x));
+  } else {
+    return x;
+  }
+}
+
+template <Activation kActivation>
+void Row(const float* gate, const float* up, size_t n, float* out) {
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const X16 a = Activate<kActivation>(X16::Load(gate + i));
+    (up == nullptr ? a : Mul(a, X16::Load(up + i))).Store(out + i);
+  }
+  if (i < n) {
+    const X16 a = Activate<kActivation>(X16::LoadN(gate + i, n - i));
+    (up == nullptr ? a : Mul(a, X16::LoadN(up + i, n - i))).StoreN(out + i, n - i);
+  }
+}
+
+void ActivationRow(Activation activation, const float* gate, const float* up, size_t n, float* out) {
+  switch (activation) {
+    case Activation::kSilu:
+      return Row<Activation::kSilu>(gate, up, n, out);
+    case Activation::kGeluTanh:
+      return Row<Activation::kGeluTanh>(gate, up, n, out);
+    case Activation::kRelu:
+      return Row<Activation::kRelu>(gate, up, n, out);
+    case Activation::kIdentity:
+      return Row<Activation::kIdentity>(gate, up, n, out);
+  }
+}
+
+}  // namespace iha::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace iha::kernels {
+HWY_EXPORT(ActivationRow);
+
+void ActivationMul(Activation activation, const MlpShape& shape, const float* gate, const float* up, float* out,
+                   ParallelFor& parallel) {
+  const auto one_row = HWY_DYNAMIC_DISPATCH(ActivationRow);
+  ForRowChunks(shape.rows, shape.n, parallel, [&](size_t r0, size_t r1) {
+    for (size_t r = r0; r < r1; ++r) {
+      one_row(activation, gate + r * shape.ld_gate, up == nullptr ? nullptr : up + r * shape.ld_up, shape.n,
+              out + r * shape.ld_out);
+    }
+  });
+}
+
+}  // namespace iha::kernels
+#endif
