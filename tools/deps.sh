@@ -130,4 +130,3 @@ case $highest in
   2) need_test ;;
   3) need_docs ;;
 esac
-[ "${IHA_DEPS_QUIET:-}" = 1 ] || say "tier $(cut -d ' ' -f "$highest" <<<'build test docs'): all there"
