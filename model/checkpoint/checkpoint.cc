@@ -1,0 +1,175 @@
+#include "model/checkpoint/checkpoint.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/canonical.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "model/checkpoint/json_fields.h"
+
+namespace iha::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+constexpr int64_t kMaxIndexBytes = int64_t{256} << 20;
+
+bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+
+std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A shard name is a plain file name below the folder: nothing that leads elsewhere.
+bool IsPlainFileName(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+}  // namespace
+
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
+  if (!std::filesystem::is_directory(directory)) {
+    return NotFound("{}: no such folder (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
+                    directory);
+  }
+  Checkpoint result;
+  result.directory_ = directory;
+  absl::StatusOr<std::string> text = ReadFile(directory + "/config.json", kMaxConfigBytes);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<ModelConfig> config = ParseModelConfig(*text);
+  if (!config.ok()) return Annotate(config.status(), directory);
+  result.config_ = *std::move(config);
+  result.warnings_ = result.config_.warnings;
+
+  const std::string generation_path = directory + "/generation_config.json";
+  if (std::filesystem::exists(generation_path)) {
+    IHA_ASSIGN_OR_RETURN(const std::string generation_text, ReadFile(generation_path, kMaxConfigBytes));
+    absl::StatusOr<GenerationConfig> generation = ParseGenerationConfig(generation_text);
+    if (!generation.ok()) return Annotate(generation.status(), directory);
+    result.generation_ = *std::move(generation);
+  }
+  if (result.generation_.eos_token_ids.empty()) result.generation_.eos_token_ids = result.config_.eos_token_ids;
+  if (!result.generation_.bos_token_id.has_value()) result.generation_.bos_token_id = result.config_.bos_token_id;
+  IHA_RETURN_IF_ERROR(result.OpenWeights());
+  IHA_RETURN_IF_ERROR(result.CheckTensors());
+  return result;
+}
+
+absl::Status Checkpoint::OpenWeights() {
+  const std::string single = directory_ + "/model.safetensors", index = single + ".index.json";
+  if (std::filesystem::exists(single)) return AddFile(single);
+  if (std::filesystem::exists(index)) return OpenShards(index);
+  if (std::filesystem::exists(directory_ + "/pytorch_model.bin")) {
+    return InvalidArgument(
+        "{}: has pytorch_model.bin only, expected model.safetensors: pickle is never read; convert it", directory_);
+  }
+  return NotFound("{}: no model.safetensors and no model.safetensors.index.json", directory_);
+}
+
+absl::Status Checkpoint::OpenShards(const std::string& index_path) {
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(index_path, kMaxIndexBytes));
+  IHA_ASSIGN_OR_RETURN(const json index, ParseJsonObject(text, index_path));
+  const auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object() || map->empty()) {
+    return InvalidArgument("{}: weight_map is missing or empty, expected tensor names with their files", index_path);
+  }
+  std::set<std::string> shards;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || !IsPlainFileName(file.get_ref<const std::string&>())) {
+      return InvalidArgument("{}: weight_map {} is {}, expected the name of a file in the same folder", index_path,
+                             Shown(tensor), ShownJson(file));
+    }
+    shards.insert(file.get<std::string>());
+  }
+  for (const std::string& shard : shards) IHA_RETURN_IF_ERROR(AddFile(directory_ + "/" + shard));
+  for (const auto& [tensor, file] : map->items()) {
+    const auto found = file_of_.find(tensor);
+    if (found == file_of_.end() ||
+        std::filesystem::path(files_[found->second].path()).filename() != file.get_ref<const std::string&>()) {
+      return InvalidArgument("{}: weight_map says that {} holds {}, but there is no tensor of that name in it",
+                             index_path, ShownJson(file), Shown(tensor));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::AddFile(const std::string& path) {
+  IHA_ASSIGN_OR_RETURN(Safetensors file, Safetensors::Open(path));
+  for (const auto& [name, view] : file.tensors()) {
+    if (!tensors_.emplace(name, view).second) {
+      return InvalidArgument("{}: tensor {} is in {} too, expected it once", path, Shown(name),
+                             files_[file_of_.find(name)->second].path());
+    }
+    file_of_.emplace(name, files_.size());
+  }
+  files_.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::CheckTensors() {
+  std::set<std::string, std::less<>> read;
+  for (const TensorSpec& spec : RequiredTensors(config_)) {
+    IHA_ASSIGN_OR_RETURN(const TensorView view, ExpectTensor(spec.name, spec.shape));
+    parameters_ += view.elements();
+    read.insert(spec.name);
+  }
+  for (const auto& [name, view] : tensors_) {
+    // A stored copy of a tied head and the RoPE buffers of old files mean nothing.
+    const bool harmless =
+        (config_.tied_embeddings && name == "lm_head.weight") || name.ends_with(".self_attn.rotary_emb.inv_freq");
+    if (!read.contains(name) && !harmless) {
+      warnings_.push_back(fmt::format("tensor {} is read by no layer of this config", Shown(name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorView> Checkpoint::Tensor(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  if (it != tensors_.end()) return it->second;
+  const std::string where = files_.size() == 1 ? files_[0].path() : directory_ + "/model.safetensors.index.json";
+  return NotFound("{}: tensor {} is missing (config.json calls for it)", where, name);
+}
+
+absl::StatusOr<TensorView> Checkpoint::ExpectTensor(std::string_view name, std::span<const int64_t> shape) const {
+  absl::StatusOr<TensorView> view = Tensor(name);
+  if (!view.ok()) {
+    return NotFound("{}, expected shape {}; is the checkpoint complete, and config.json its own?",
+                    std::string(view.status().message()), ShapeText(shape));
+  }
+  const std::string& file = files_[file_of_.find(name)->second].path();
+  if (!std::equal(view->shape.begin(), view->shape.end(), shape.begin(), shape.end())) {
+    return InvalidArgument("{}: tensor {} has shape {}, expected {} from config.json", file, name,
+                           ShapeText(view->shape), ShapeText(shape));
+  }
+  if (!IsFloat(view->dtype)) {
+    return InvalidArgument("{}: tensor {} has dtype {}, expected F32, F16 or BF16; convert the checkpoint", file, name,
+                           NameOf(view->dtype));
+  }
+  return view;
+}
+
+Digest Checkpoint::WeightsDigest() const {
+  std::vector<TensorSpec> specs = RequiredTensors(config_);
+  std::sort(specs.begin(), specs.end(), [](const TensorSpec& a, const TensorSpec& b) { return a.name < b.name; });
+  CanonicalWriter out("iha.checkpoint", 1);
+  out.String(config_.FunctionBytes()).List(specs.size());
+  for (const TensorSpec& spec : specs) {
+    const TensorView& view = tensors_.find(spec.name)->second;
+    out.String(spec.name).String(NameOf(view.dtype)).List(spec.shape.size());
+    for (const int64_t size : spec.shape) out.Int(size);
+    out.Bytes(Sha256Of(AsText(view.bytes)));
+  }
+  return out.Hash();
+}
+
+void Checkpoint::DropPages() const {
+  for (const Safetensors& file : files_) file.DropPages();
+}
+
+}  // namespace iha::checkpoint

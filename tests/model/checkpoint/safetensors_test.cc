@@ -1,0 +1,168 @@
+#include "model/checkpoint/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "tests/model/checkpoint/test_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha::checkpoint {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::SafetensorsBytes;
+using testing::WriteText;
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+std::span<const std::byte> BytesOf(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
+
+TEST(SafetensorsTest, WriterAndReaderRoundTrip) {
+  const iha::testing::TempDir dir;
+  const std::string path = dir.path() + "/a.safetensors";
+  const std::vector<float> a{1, 2, 3, 4, 5, 6}, b{-0.0F, 7};
+  ASSERT_TRUE(WriteSafetensors(path,
+                               {{{"second", DType::kF32, {2, 3}}, BytesOf(a)},
+                                {{"first", DType::kF32, {2}}, BytesOf(b)},
+                                {{"empty", DType::kI64, {0, 4}}, {}}},
+                               {{"format", "pt"}})
+                  .ok());
+  const auto file = Safetensors::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->metadata().at("format"), "pt");
+  ASSERT_EQ(file->tensors().size(), 3U);
+  const TensorView* second = file->Find("second");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->shape, (std::vector<int64_t>{2, 3}));
+  std::vector<float> widened(6);
+  ASSERT_TRUE(WidenToF32(*second, widened).ok());
+  EXPECT_EQ(widened, a);
+  EXPECT_EQ(file->Find("third"), nullptr);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);  // no temporary left
+}
+
+TEST(SafetensorsTest, ReadsThroughASymbolicLinkAndAfterDroppedPages) {
+  const iha::testing::TempDir dir;
+  const std::vector<float> a{3};
+  ASSERT_TRUE(WriteSafetensors(dir.path() + "/real", {{{"t", DType::kF32, {}}, BytesOf(a)}}).ok());
+  std::filesystem::create_symlink("real", dir.path() + "/link");
+  const auto file = Safetensors::Open(dir.path() + "/link");
+  ASSERT_TRUE(file.ok()) << file.status();
+  file->DropPages();
+  std::vector<float> widened(1);
+  ASSERT_TRUE(WidenToF32(*file->Find("t"), widened).ok());
+  EXPECT_EQ(widened, a);
+}
+
+TEST(SafetensorsTest, AnUnfinishedWriterLeavesNothing) {
+  const iha::testing::TempDir dir;
+  {
+    auto writer = SafetensorsWriter::Create(dir.path() + "/a", {{"t", DType::kF32, {2}}});
+    ASSERT_TRUE(writer.ok());
+    const std::vector<float> one{1};
+    ASSERT_TRUE(writer->Append(BytesOf(one)).ok());
+    EXPECT_EQ(writer->Finish().code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+struct BadCase {
+  const char* name;
+  std::string bytes;
+  std::vector<const char*> expected;
+};
+
+TEST(SafetensorsTest, EachDefectIsOneLineThatNamesIt) {
+  const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const auto entry = [](std::string_view body) { return SafetensorsBytes(fmt::format("{{\"a\":{{{}}}}}", body), 8); };
+  const BadCase kCases[] = {
+      {"empty", "", {"truncated"}},
+      {"seven bytes", "1234567", {"truncated"}},
+      {"header beyond the file", SafetensorsBytes(good, 0).substr(0, 20), {"header length", "truncated"}},
+      {"huge header length", std::string(8, '\xff') + "{}", {"header length 18446744073709551615"}},
+      {"no JSON", SafetensorsBytes("hello", 0), {"header is no JSON object"}},
+      {"list", SafetensorsBytes("[]", 0), {"header is no JSON object"}},
+      {"data cut", SafetensorsBytes(good, 7), {"tensor a", "truncated", "end at 8", "7 data bytes"}},
+      {"data left over", SafetensorsBytes(good, 9), {"1 bytes after the last tensor"}},
+      {"unknown dtype", entry(R"("dtype":"F33","shape":[2],"data_offsets":[0,8])"), {"tensor a", "dtype F33"}},
+      {"no dtype", entry(R"("shape":[2],"data_offsets":[0,8])"), {"dtype is missing"}},
+      {"no shape", entry(R"("dtype":"F32","data_offsets":[0,8])"), {"shape is missing"}},
+      {"negative size", entry(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), {"shape [-2]"}},
+      {"fraction", entry(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), {"shape [2.0]"}},
+      {"overflow", entry(R"("dtype":"F32","shape":[4294967296,4294967296,2],"data_offsets":[0,8])"), {"fits 63 bits"}},
+      {"size over 63 bits", entry(R"("dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8])"), {"63 bits"}},
+      {"offsets and shape differ", entry(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"), {"span 8", "take 12"}},
+      {"backwards", entry(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), {"run backwards"}},
+      {"three offsets", entry(R"("dtype":"F32","shape":[2],"data_offsets":[0,8,9])"), {"no pair"}},
+      {"offset overflow",
+       entry(R"("dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615])"),
+       {"truncated"}},
+      {"duplicate name",
+       SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                        R"("a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+                        8),
+       {"tensor a is named twice"}},
+      {"overlap",
+       SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[6],"data_offsets":[0,6]},)"
+                        R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+                        8),
+       {"a and b overlap"}},
+      {"gap",
+       SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                        R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+                        8),
+       {"tensor b begins at byte 4, expected 2"}},
+      {"metadata number", SafetensorsBytes(R"({"__metadata__":{"k":1}})", 0), {"__metadata__ k"}},
+      {"control characters in a name",
+       SafetensorsBytes("{\"a\\n\\u001b[2J\":{\"dtype\":\"F33\"}}", 0),
+       {"tensor a\\n\\x1B[2J"}},
+      {"deep nesting", SafetensorsBytes(std::string(100000, '['), 0), {"header is no JSON object"}},
+  };
+  const iha::testing::TempDir dir;
+  const std::string path = dir.path() + "/bad.safetensors";
+  for (const BadCase& bad : kCases) {
+    WriteText(path, bad.bytes);
+    const auto file = Safetensors::Open(path);
+    ASSERT_FALSE(file.ok()) << bad.name;
+    const std::string message = Message(file.status());
+    EXPECT_THAT(message, HasSubstr(path)) << bad.name;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << bad.name;
+    for (const char* expected : bad.expected) EXPECT_THAT(message, HasSubstr(expected)) << bad.name;
+  }
+}
+
+TEST(TensorTest, HalfPrecisionWidensExactly) {
+  EXPECT_EQ(F16ToF32(0x3c00), 1.0F);
+  EXPECT_EQ(F16ToF32(0xc000), -2.0F);
+  EXPECT_EQ(F16ToF32(0x7bff), 65504.0F);
+  EXPECT_EQ(F16ToF32(0x0001), 0x1p-24F);  // smallest subnormal
+  EXPECT_EQ(F16ToF32(0x03ff), 1023 * 0x1p-24F);
+  EXPECT_EQ(F16ToF32(0x0400), 0x1p-14F);
+  EXPECT_TRUE(std::signbit(F16ToF32(0x8000)));
+  EXPECT_EQ(F16ToF32(0xfc00), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(F16ToF32(0x7e01)));
+  EXPECT_EQ(BF16ToF32(0x3f80), 1.0F);
+}
+
+TEST(TensorTest, Bf16RoundsToNearestEven) {
+  EXPECT_EQ(F32ToBF16(1.0F), 0x3f80);
+  EXPECT_EQ(F32ToBF16(std::bit_cast<float>(0x3f808000U)), 0x3f80);  // tie, to even
+  EXPECT_EQ(F32ToBF16(std::bit_cast<float>(0x3f818000U)), 0x3f82);
+  EXPECT_EQ(F32ToBF16(std::bit_cast<float>(0x3f808001U)), 0x3f81);
+  EXPECT_EQ(F32ToBF16(std::numeric_limits<float>::max()), 0x7f80);
+  EXPECT_TRUE(std::isnan(BF16ToF32(F32ToBF16(std::bit_cast<float>(0x7f800001U)))));
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {  // widening and rounding back changes nothing
+    const float value = BF16ToF32(static_cast<uint16_t>(bits));
+    if (!std::isnan(value)) {
+      ASSERT_EQ(F32ToBF16(value), bits);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace iha::checkpoint
