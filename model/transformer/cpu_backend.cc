@@ -1,0 +1,264 @@
+#include "model/transformer/cpu_backend.h"
+
+#include <fmt/format.h>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/rmsnorm/rmsnorm.h"
+#include "kernels/support/thread_pool.h"
+#include "model/transformer/attention_layer.h"
+#include "model/transformer/kv_cache.h"
+#include "model/transformer/mlp_layer.h"
+
+namespace iha::model {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::ModelConfig;
+
+// Norm weights of one block; the last two only in families with sandwich norms.
+struct BlockNorms {
+  std::vector<float> input, before_mlp, after_attention, after_mlp;
+};
+
+struct Block {
+  BlockNorms norms;
+  std::unique_ptr<AttentionLayer> attention;
+  size_t cache_offset = 0;
+  MlpLayer mlp;
+};
+
+absl::StatusOr<BlockNorms> ReadNorms(const ModelConfig& config, int64_t layer, const Packer& packer) {
+  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const int64_t n = config.hidden_size;
+  BlockNorms norms;
+  IHA_ASSIGN_OR_RETURN(norms.input, packer.Vector(prefix + "input_layernorm.weight", n));
+  IHA_ASSIGN_OR_RETURN(std::vector<float> post, packer.Vector(prefix + "post_attention_layernorm.weight", n));
+  if (!config.sandwich_norms) {
+    norms.before_mlp = std::move(post);  // the Llama name for the norm in front of the MLP
+    return norms;
+  }
+  norms.after_attention = std::move(post);
+  IHA_ASSIGN_OR_RETURN(norms.before_mlp, packer.Vector(prefix + "pre_feedforward_layernorm.weight", n));
+  IHA_ASSIGN_OR_RETURN(norms.after_mlp, packer.Vector(prefix + "post_feedforward_layernorm.weight", n));
+  return norms;
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const Checkpoint& checkpoint, const CpuBackendOptions& options)
+      : config_(checkpoint.config()), pool_(options.threads), ropes_(config_.ropes, config_.head_dim), cache_(0) {}
+
+  absl::Status Load(const Checkpoint& checkpoint, const NumericsSpec& numerics);
+
+  const ModelInfo& info() const override { return info_; }
+  absl::Status ReserveCache(int32_t blocks) override { return cache_.Reserve(blocks); }
+  absl::Status CopyBlock(int32_t from, int32_t to) override;
+  absl::Status Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) override;
+
+ private:
+  absl::Status LoadEmbedding(const Packer& packer);
+  absl::StatusOr<StepTokens> Flatten(std::span<const Segment> segments);
+  void Embed(std::span<const Segment> segments);
+  void RunBlock(Block& block, const StepTokens& tokens, Trace* trace);
+  void Head(const StepTokens& tokens, std::span<float> logits);
+  void Norm(size_t rows, const float* x, const std::vector<float>& weight, float* y);
+  void AddResidual(size_t rows, const float* y);
+
+  const ModelConfig config_;
+  kernels::ThreadPool pool_;
+  RopeTables ropes_;
+  KvCache cache_;
+  ModelInfo info_;
+  Linear embedding_;  // unused when tied: the head's rows are the embedding then
+  std::vector<Block> blocks_;
+  std::vector<float> final_norm_;
+  Linear head_;
+  // Scratch of one step: [tokens][hidden] each.
+  std::vector<float> x_, normed_, update_;
+};
+
+absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const NumericsSpec& numerics) {
+  const auto kv_type = numerics.kv_dtype == "bf16" ? kernels::StorageType::kBF16 : kernels::StorageType::kF32;
+  const Packer packer(checkpoint, pool_);
+  IHA_RETURN_IF_ERROR(LoadEmbedding(packer));
+  size_t cache_bytes = 0;
+  for (int64_t layer = 0; layer < config_.num_layers(); layer++) {
+    IHA_ASSIGN_OR_RETURN(BlockNorms norms, ReadNorms(config_, layer, packer));
+    IHA_ASSIGN_OR_RETURN(auto attention, MakeAttentionLayer(config_, layer, kv_type, packer, ropes_));
+    IHA_ASSIGN_OR_RETURN(MlpLayer mlp, MlpLayer::Make(config_, layer, packer));
+    const size_t bytes = attention->cache_bytes();
+    blocks_.push_back({std::move(norms), std::move(attention), cache_bytes, std::move(mlp)});
+    cache_bytes += bytes;
+  }
+  IHA_ASSIGN_OR_RETURN(final_norm_, packer.Vector("model.norm.weight", config_.hidden_size));
+  cache_ = KvCache(cache_bytes);
+  info_ = {.family = NameOf(config_.family),
+           .vocab_size = static_cast<int32_t>(config_.vocab_size),
+           .context_tokens = config_.context_tokens,
+           .kv_block_bytes = static_cast<int64_t>(cache_.block_bytes()),
+           .numerics_id = numerics.Id(),
+           .weights = checkpoint.WeightsDigest()};
+  checkpoint.DropPages();
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::LoadEmbedding(const Packer& packer) {
+  const LinearPart table[] = {{"model.embed_tokens", config_.vocab_size, false}};
+  const LinearPart head[] = {{"lm_head", config_.vocab_size, false}};
+  if (config_.tied_embeddings) {
+    IHA_ASSIGN_OR_RETURN(head_, packer.MakeLinear(table, config_.hidden_size));
+    return absl::OkStatus();
+  }
+  IHA_ASSIGN_OR_RETURN(embedding_, packer.MakeLinear(table, config_.hidden_size));
+  IHA_ASSIGN_OR_RETURN(head_, packer.MakeLinear(head, config_.hidden_size));
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::CopyBlock(int32_t from, int32_t to) {
+  if (from < 0 || to < 0 || from >= cache_.blocks() || to >= cache_.blocks()) {
+    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, cache_.blocks());
+  }
+  cache_.Copy(from, to);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTokens> CpuBackend::Flatten(std::span<const Segment> segments) {
+  StepTokens tokens{.segments = segments, .positions = {}, .block_of_token = {}, .tables = {}};
+  for (const Segment& segment : segments) {
+    const int64_t end = segment.start + static_cast<int64_t>(segment.tokens.size());
+    if (segment.start < 0 || end > config_.context_tokens) {
+      return InvalidArgument("positions {}..{} exceed the model's context of {} tokens", segment.start, end - 1,
+                             config_.context_tokens);
+    }
+    if (static_cast<int64_t>(segment.blocks.size()) * kKvBlockTokens < end) {
+      return InvalidArgument("block table of {} blocks does not cover position {}", segment.blocks.size(), end - 1);
+    }
+    auto& table = tokens.tables.emplace_back();
+    for (const int32_t block : segment.blocks) {
+      if (block < 0 || block >= cache_.blocks()) {
+        return InvalidArgument("block id {}: expected an id below {}", block, cache_.blocks());
+      }
+      table.push_back(cache_.Block(block));
+    }
+    for (int64_t i = 0; i < static_cast<int64_t>(segment.tokens.size()); i++) {
+      const int32_t id = segment.tokens[static_cast<size_t>(i)];
+      if (id < 0 || id >= config_.vocab_size) {
+        return InvalidArgument("token id {} at position {}: expected an id below {}", id, segment.start + i,
+                               config_.vocab_size);
+      }
+      const int64_t position = segment.start + i;
+      tokens.positions.push_back(static_cast<uint32_t>(position));
+      tokens.block_of_token.push_back(cache_.Block(segment.blocks[static_cast<size_t>(position / kKvBlockTokens)]));
+    }
+  }
+  return tokens;
+}
+
+void CpuBackend::Embed(std::span<const Segment> segments) {
+  const size_t hidden = static_cast<size_t>(config_.hidden_size);
+  const kernels::PackedWeights& table = (config_.tied_embeddings ? head_ : embedding_).weights;
+  const float scale = static_cast<float>(config_.embedding_scale);
+  float* at = x_.data();
+  for (const Segment& segment : segments) {
+    for (const int32_t id : segment.tokens) {
+      for (size_t k = 0; k < hidden; k++) at[k] = table.At(static_cast<size_t>(id), k) * scale;
+      at += hidden;
+    }
+  }
+}
+
+void CpuBackend::Norm(size_t rows, const float* x, const std::vector<float>& weight, float* y) {
+  const size_t hidden = weight.size();
+  kernels::RmsNorm({.rows = rows,
+                    .n = hidden,
+                    .ldx = hidden,
+                    .ldy = hidden,
+                    .eps = static_cast<float>(config_.rms_norm_eps),
+                    .weight_plus_one = config_.norm_plus_one},
+                   x, weight.data(), y, pool_);
+}
+
+void CpuBackend::AddResidual(size_t rows, const float* y) {
+  const size_t hidden = static_cast<size_t>(config_.hidden_size);
+  kernels::AddInPlace({.rows = rows, .n = hidden, .ld = hidden}, x_.data(), y, hidden, pool_);
+}
+
+void CpuBackend::RunBlock(Block& block, const StepTokens& tokens, Trace* trace) {
+  const size_t n = tokens.count();
+  Norm(n, x_.data(), block.norms.input, normed_.data());
+  block.attention->Forward(tokens, block.cache_offset, normed_.data(), update_.data(), pool_);
+  if (trace != nullptr)
+    trace->attn_out.emplace_back(update_.begin(), update_.begin() + static_cast<std::ptrdiff_t>(x_.size()));
+  if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_attention, update_.data());
+  AddResidual(n, update_.data());
+  Norm(n, x_.data(), block.norms.before_mlp, normed_.data());
+  block.mlp.Forward(n, normed_.data(), update_.data(), pool_);
+  if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_mlp, update_.data());
+  AddResidual(n, update_.data());
+}
+
+// Only the wanted rows go through the final norm and the head.
+void CpuBackend::Head(const StepTokens& tokens, std::span<float> logits) {
+  const size_t hidden = static_cast<size_t>(config_.hidden_size);
+  size_t rows = 0;
+  size_t first_token = 0;
+  for (const Segment& segment : tokens.segments) {
+    for (const int32_t row : segment.logit_rows) {
+      const float* from = x_.data() + (first_token + static_cast<size_t>(row)) * hidden;
+      std::copy(from, from + hidden, normed_.data() + rows * hidden);
+      rows++;
+    }
+    first_token += segment.tokens.size();
+  }
+  if (rows == 0) return;
+  Norm(rows, normed_.data(), final_norm_, normed_.data());
+  Apply(head_, normed_.data(), hidden, rows, logits.data(), head_.weights.n(), pool_);
+}
+
+absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
+  IHA_ASSIGN_OR_RETURN(const StepTokens tokens, Flatten(segments));
+  size_t wanted = 0;
+  for (const Segment& segment : segments) {
+    for (const int32_t row : segment.logit_rows) {
+      if (row < 0 || static_cast<size_t>(row) >= segment.tokens.size()) {
+        return InvalidArgument("logit row {} of a segment of {} tokens", row, segment.tokens.size());
+      }
+    }
+    wanted += segment.logit_rows.size();
+  }
+  if (logits.size() != wanted * static_cast<size_t>(config_.vocab_size)) {
+    return InvalidArgument("logits hold {} floats; expected {} rows x {}", logits.size(), wanted, config_.vocab_size);
+  }
+  if (tokens.count() == 0) return absl::OkStatus();
+  const size_t size = tokens.count() * static_cast<size_t>(config_.hidden_size);
+  x_.resize(size);
+  normed_.resize(size);
+  update_.resize(size);
+  ropes_.Extend(*std::max_element(tokens.positions.begin(), tokens.positions.end()));
+  Embed(segments);
+  for (Block& block : blocks_) RunBlock(block, tokens, trace);
+  Head(tokens, logits);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenCpuBackend(const Checkpoint& checkpoint,
+                                                        const CpuBackendOptions& options) {
+  const NumericsSpec& n = options.numerics;
+  if (n.weights_dtype != "stored" || n.activation_dtype != "f32" || (n.kv_dtype != "f32" && n.kv_dtype != "bf16")) {
+    return InvalidArgument("numerics {}: the CPU engine keeps weights as stored, activations f32, KV cache f32 or bf16",
+                           n.Id());
+  }
+  try {
+    auto backend = std::make_unique<CpuBackend>(checkpoint, options);
+    IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, options.numerics), checkpoint.directory()));
+    return backend;
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("{}: out of memory while packing the weights", checkpoint.directory());
+  }
+}
+
+}  // namespace iha::model

@@ -1,0 +1,48 @@
+// kv_cache.h: the memory behind block ids: one slab, a block holds 64 tokens of every layer.
+//
+// Blocks are 64-byte aligned and start zeroed by the kernel's lazily mapped pages; a block's bytes are only defined
+// where tokens were appended. Owned by the backend; same thread as it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "absl/status/status.h"
+#include "common/errors.h"
+#include "kernels/support/aligned.h"
+
+namespace iha::model {
+
+class KvCache {
+ public:
+  explicit KvCache(size_t block_bytes) : block_bytes_((block_bytes + 63) / 64 * 64) {}
+
+  size_t block_bytes() const { return block_bytes_; }
+  int32_t blocks() const { return blocks_; }
+
+  // Once. ResourceExhausted when the system refuses the memory.
+  [[nodiscard]] absl::Status Reserve(int32_t blocks) {
+    if (blocks_ != 0) return Internal("the KV cache is reserved already ({} blocks)", blocks_);
+    if (blocks <= 0) return InvalidArgument("KV cache of {} blocks; expected at least 1", blocks);
+    const size_t bytes = static_cast<size_t>(blocks) * block_bytes_;
+    try {
+      memory_ = kernels::MakeAligned<uint8_t>(bytes);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("KV cache of {} MiB: out of memory; lower the budget", bytes >> 20);
+    }
+    blocks_ = blocks;
+    return absl::OkStatus();
+  }
+
+  uint8_t* Block(int32_t id) { return memory_.get() + static_cast<size_t>(id) * block_bytes_; }
+  void Copy(int32_t from, int32_t to) { std::memcpy(Block(to), Block(from), block_bytes_); }
+
+ private:
+  size_t block_bytes_;
+  int32_t blocks_ = 0;
+  kernels::AlignedArray<uint8_t> memory_;
+};
+
+}  // namespace iha::model

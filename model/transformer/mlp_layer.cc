@@ -1,0 +1,56 @@
+#include "model/transformer/mlp_layer.h"
+
+#include <fmt/format.h>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+
+namespace iha::model {
+namespace {
+
+absl::StatusOr<kernels::Activation> ActivationOf(checkpoint::Activation activation) {
+  switch (activation) {
+    case checkpoint::Activation::kSilu:
+      return kernels::Activation::kSilu;
+    case checkpoint::Activation::kGeluTanh:
+      return kernels::Activation::kGeluTanh;
+    case checkpoint::Activation::kRelu:
+      return kernels::Activation::kRelu;
+    case checkpoint::Activation::kGeluErf:
+      break;
+  }
+  return Unimplemented(
+      "hidden_act \"{}\" is not supported by the CPU backend; expected silu, gelu_pytorch_tanh or relu",
+      NameOf(activation));
+}
+
+}  // namespace
+
+absl::StatusOr<MlpLayer> MlpLayer::Make(const checkpoint::ModelConfig& config, int64_t layer, const Packer& packer) {
+  MlpLayer self;
+  self.hidden_ = static_cast<size_t>(config.hidden_size);
+  self.intermediate_ = static_cast<size_t>(config.intermediate_size);
+  self.gated_ = config.mlp == checkpoint::MlpKind::kGated;
+  IHA_ASSIGN_OR_RETURN(self.activation_, ActivationOf(config.activation));
+  const std::string prefix = fmt::format("model.layers.{}.mlp.", layer);
+  std::vector<LinearPart> in;
+  if (self.gated_) in.push_back({prefix + "gate_proj", config.intermediate_size, config.mlp_bias});
+  in.push_back({prefix + "up_proj", config.intermediate_size, config.mlp_bias});
+  IHA_ASSIGN_OR_RETURN(self.in_, packer.MakeLinear(in, config.hidden_size));
+  const LinearPart down[] = {{prefix + "down_proj", config.hidden_size, config.mlp_bias}};
+  IHA_ASSIGN_OR_RETURN(self.down_, packer.MakeLinear(down, config.intermediate_size));
+  return self;
+}
+
+void MlpLayer::Forward(size_t tokens, const float* x, float* out, kernels::ParallelFor& parallel) {
+  const size_t width = in_.weights.n();
+  inner_.resize(tokens * width);
+  Apply(in_, x, hidden_, tokens, inner_.data(), width, parallel);
+  const kernels::MlpShape shape{.rows = tokens, .n = intermediate_, .ld_gate = width, .ld_up = width, .ld_out = width};
+  // The activation is written over the gate (or the plain kind's input).
+  kernels::ActivationMul(activation_, shape, inner_.data(), gated_ ? inner_.data() + intermediate_ : nullptr,
+                         inner_.data(), parallel);
+  Apply(down_, inner_.data(), width, tokens, out, hidden_, parallel);
+}
+
+}  // namespace iha::model

@@ -1,0 +1,54 @@
+// packing.h: from stored tensors to what the kernels read: packed matrices, fp32 vectors.
+//
+// Weights keep their stored type (widened exactly inside the kernels); matrices that are packed together but stored in
+// different types are widened to fp32 first. Reads the mapped file; the views are not needed afterwards.
+// Errors: those of Checkpoint::ExpectTensor.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/support/parallel_for.h"
+#include "model/checkpoint/checkpoint.h"
+
+namespace iha::model {
+
+// A linear layer y = x W^T + b; bias empty when there is none.
+struct Linear {
+  kernels::PackedWeights weights;
+  std::vector<float> bias;
+};
+
+// One tensor [rows, columns] that becomes rows of a Linear.
+struct LinearPart {
+  std::string name;  // without ".weight" / ".bias"
+  int64_t rows = 0;
+  bool bias = false;
+};
+
+class Packer {
+ public:
+  Packer(const checkpoint::Checkpoint& checkpoint, kernels::ParallelFor& parallel)
+      : checkpoint_(checkpoint), parallel_(parallel) {}
+
+  // The parts' rows one after another; a bias vector if any part has one (zeros for the others).
+  absl::StatusOr<Linear> MakeLinear(std::span<const LinearPart> parts, int64_t columns) const;
+  // Tensor `name` of shape [n] as fp32.
+  absl::StatusOr<std::vector<float>> Vector(const std::string& name, int64_t n) const;
+
+ private:
+  const checkpoint::Checkpoint& checkpoint_;
+  kernels::ParallelFor& parallel_;
+};
+
+// The kernels' name of a float dtype.
+kernels::StorageType StorageOf(checkpoint::DType dtype);
+
+// y[row] = x[row] W^T + b for `rows` rows.
+void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,
+           kernels::ParallelFor& parallel);
+
+}  // namespace iha::model
