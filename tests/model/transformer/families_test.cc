@@ -1,0 +1,187 @@
+// Every plain family against the float64 logits that Hugging Face transformers gives (cases hf_families), and the
+// exactness axes: chunks, batches, threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/checkpoint/safetensors.h"
+#include "model/transformer/cpu_backend.h"
+#include "tests/model/transformer/runner.h"
+#include "tests/support/roots.h"
+
+namespace iha::model {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::Safetensors;
+using testing::Runner;
+
+struct Oracle {
+  std::vector<int32_t> ids;
+  std::vector<double> logits;
+  std::vector<std::vector<double>> attn_out;
+  double logit_atol = 0;
+  double attn_out_atol = 0;
+};
+
+template <class T>
+std::vector<T> Values(const checkpoint::TensorView& view) {
+  std::vector<T> values(static_cast<size_t>(view.elements()));
+  std::memcpy(values.data(), view.bytes.data(), view.bytes.size());
+  return values;
+}
+
+Oracle ReadOracle(const std::string& path, int64_t layers) {
+  auto file = Safetensors::Open(path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  Oracle oracle;
+  for (const int64_t id : Values<int64_t>(*file->Tensor("input_ids"))) oracle.ids.push_back(static_cast<int32_t>(id));
+  oracle.logits = Values<double>(*file->Tensor("logits"));
+  for (int64_t l = 0; l < layers; l++) {
+    oracle.attn_out.push_back(Values<double>(*file->Tensor("attn_out." + std::to_string(l))));
+  }
+  oracle.logit_atol = std::stod(file->metadata().at("logit_atol"));
+  oracle.attn_out_atol = std::stod(file->metadata().at("attn_out_atol"));
+  return oracle;
+}
+
+template <class A, class B>
+double MaxError(const std::vector<A>& ours, const std::vector<B>& theirs) {
+  EXPECT_EQ(ours.size(), theirs.size());
+  double worst = 0;
+  for (size_t i = 0; i < ours.size(); i++) {
+    const double error = std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i]));
+    if (!(error <= worst)) worst = error;  // NaN counts as the worst
+  }
+  return worst;
+}
+
+std::vector<std::string> FamilyFolders(const std::string& cases) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(cases + "/hf_families")) {
+    if (entry.is_directory()) folders.push_back(entry.path().string());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::unique_ptr<Backend> Open(const Checkpoint& checkpoint, int threads) {
+  auto backend = OpenCpuBackend(checkpoint, {.threads = threads, .numerics = {}});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return backend.ok() ? *std::move(backend) : nullptr;
+}
+
+// The cases' own tolerances: eight times the error of transformers' float32 runs against float64.
+TEST(Families, LogitsAndAttentionMatchTransformers) {
+  IHA_REQUIRE_CASES(cases);
+  const auto folders = FamilyFolders(cases);
+  ASSERT_EQ(folders.size(), 30u);
+  for (const std::string& folder : folders) {
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const Oracle oracle = ReadOracle(folder + "/expected.safetensors", checkpoint->config().num_layers());
+    const auto backend = Open(*checkpoint, 2);
+    ASSERT_NE(backend, nullptr);
+    Trace trace;
+    const auto logits = Runner(*backend, 8).Run({oracle.ids}, 0, &trace);
+    EXPECT_LE(MaxError(logits[0], oracle.logits), oracle.logit_atol);
+    ASSERT_EQ(trace.attn_out.size(), oracle.attn_out.size());
+    for (size_t l = 0; l < trace.attn_out.size(); l++) {
+      EXPECT_LE(MaxError(trace.attn_out[l], oracle.attn_out[l]), oracle.attn_out_atol) << "layer " << l;
+    }
+  }
+}
+
+// Both config forms of a case describe the same function, so they must give the same bits.
+TEST(Families, BothConfigFormsGiveTheSameBits) {
+  IHA_REQUIRE_CASES(cases);
+  for (const std::string& folder : FamilyFolders(cases)) {
+    if (folder.ends_with(".v4")) continue;
+    SCOPED_TRACE(folder);
+    const auto v5 = Checkpoint::Open(folder);
+    const auto v4 = Checkpoint::Open(folder + ".v4");
+    ASSERT_TRUE(v5.ok() && v4.ok());
+    EXPECT_EQ(v5->WeightsDigest(), v4->WeightsDigest());
+    const Oracle oracle = ReadOracle(folder + "/expected.safetensors", 0);
+    const auto one = Open(*v5, 1);
+    const auto two = Open(*v4, 1);
+    EXPECT_EQ(Runner(*one, 8).Run({oracle.ids}, 0), Runner(*two, 8).Run({oracle.ids}, 0));
+  }
+}
+
+TEST(Families, ChunksBatchesAndThreadsChangeNoBit) {
+  IHA_REQUIRE_CASES(cases);
+  for (const std::string& folder : FamilyFolders(cases)) {
+    if (folder.ends_with(".v4")) continue;
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const Oracle oracle = ReadOracle(folder + "/expected.safetensors", 0);
+    const auto backend = Open(*checkpoint, 1);
+    Runner whole(*backend, 64);
+    const std::vector<float> alone = whole.Run({oracle.ids}, 0)[0];
+    for (const size_t chunk : {1, 3, 7, 64}) EXPECT_EQ(whole.Run({oracle.ids}, chunk)[0], alone) << "chunk " << chunk;
+    // Neighbours of other lengths and contents in the same steps.
+    std::vector<int32_t> reversed(oracle.ids.rbegin(), oracle.ids.rend());
+    const std::vector<std::vector<int32_t>> batch = {reversed, {1, 2, 3},  oracle.ids, reversed,
+                                                     {5},      oracle.ids, {7, 7}};
+    const auto together = whole.Run(batch, 5);
+    EXPECT_EQ(together[2], alone);
+    EXPECT_EQ(together[5], alone);
+    for (const int threads : {2, 3}) {
+      const auto other = Open(*checkpoint, threads);
+      EXPECT_EQ(Runner(*other, 64).Run({oracle.ids}, 7)[0], alone) << threads << " threads";
+    }
+  }
+}
+
+TEST(CpuBackend, RefusesWhatTheContractForbids) {
+  IHA_REQUIRE_CASES(cases);
+  const auto checkpoint = Checkpoint::Open(cases + "/hf_families/llama_default");
+  ASSERT_TRUE(checkpoint.ok());
+  EXPECT_EQ(OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {.backend = "cpu-exact", .kv_dtype = "f8"}})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+  const auto backend = Open(*checkpoint, 1);
+  EXPECT_EQ(backend->ReserveCache(0).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(backend->ReserveCache(2).ok());
+  std::vector<float> logits(static_cast<size_t>(backend->info().vocab_size));
+  const std::vector<int32_t> rows = {0};
+  const std::vector<int32_t> table = {0};
+  const auto forward = [&](std::vector<int32_t> ids, int64_t start, std::vector<int32_t> blocks) {
+    const Segment segment{.tokens = ids, .start = start, .blocks = blocks, .logit_rows = rows};
+    return backend->Forward({&segment, 1}, logits, nullptr).code();
+  };
+  EXPECT_EQ(forward({1}, 0, {0}), absl::StatusCode::kOk);
+  EXPECT_EQ(forward({-1}, 0, {0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(forward({backend->info().vocab_size}, 0, {0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(forward({1}, 64, {0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(forward({1}, 0, {2}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(forward({1}, backend->info().context_tokens, {0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(backend->CopyBlock(0, 5).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// A bf16 cache is another numerics id, and close to the fp32 one.
+TEST(CpuBackend, Bf16CacheIsItsOwnNumericsId) {
+  IHA_REQUIRE_CASES(cases);
+  const auto checkpoint = Checkpoint::Open(cases + "/hf_families/llama_default");
+  ASSERT_TRUE(checkpoint.ok());
+  const Oracle oracle = ReadOracle(cases + "/hf_families/llama_default/expected.safetensors", 0);
+  const auto exact = Open(*checkpoint, 1);
+  const auto rounded = *OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {.kv_dtype = "bf16"}});
+  EXPECT_NE(exact->info().numerics_id, rounded->info().numerics_id);
+  const auto a = Runner(*exact, 4).Run({oracle.ids}, 0)[0];
+  const auto b = Runner(*rounded, 4).Run({oracle.ids}, 5)[0];
+  EXPECT_NE(a, b);
+  // Rounding K and V to 8 bits moves each score by at most 2^-8 of it; scores spread by a few units here, so logits
+  // move by some tenths at most, where another token's key would move them by several units.
+  EXPECT_LT(MaxError(b, a), 0.5);
+}
+
+}  // namespace
+}  // namespace iha::model
