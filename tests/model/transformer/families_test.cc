@@ -38,10 +38,10 @@ Oracle ReadOracle(const std::string& path, int64_t layers) {
   auto file = Safetensors::Open(path);
   EXPECT_TRUE(file.ok()) << file.status();
   Oracle oracle;
-  for (const int64_t id : Values<int64_t>(*file->Tensor("input_ids"))) oracle.ids.push_back(static_cast<int32_t>(id));
-  oracle.logits = Values<double>(*file->Tensor("logits"));
+  for (const int64_t id : Values<int64_t>(*file->Find("input_ids"))) oracle.ids.push_back(static_cast<int32_t>(id));
+  oracle.logits = Values<double>(*file->Find("logits"));
   for (int64_t l = 0; l < layers; l++) {
-    oracle.attn_out.push_back(Values<double>(*file->Tensor("attn_out." + std::to_string(l))));
+    oracle.attn_out.push_back(Values<double>(*file->Find("attn_out." + std::to_string(l))));
   }
   oracle.logit_atol = std::stod(file->metadata().at("logit_atol"));
   oracle.attn_out_atol = std::stod(file->metadata().at("attn_out_atol"));
