@@ -33,11 +33,11 @@ changed_files() {
 shopt -s nullglob
 patches=()
 if [ "$mode" = all ]; then
-  patches=(tests/mutants/*.patch)
+  patches=("$root"/tests/mutants/*.patch)
 else
   changed=$(changed_files)
-  for patch in tests/mutants/*.patch; do
-    for file in "$patch" $(patched_files "$patch"); do
+  for patch in "$root"/tests/mutants/*.patch; do
+    for file in "${patch#"$root"/}" $(patched_files "$patch"); do
       if grep -qxF "$file" <<<"$changed"; then patches+=("$patch"); break; fi
     done
   done
@@ -88,7 +88,7 @@ done
 
 for patch in "${runnable[@]}"; do
   name=$(basename "$patch" .patch)
-  if ! git apply "$root/$patch" 2>"$log/$name.apply"; then
+  if ! git apply "$patch" 2>"$log/$name.apply"; then
     fail "$name: no longer applies ($(head -n 1 "$log/$name.apply")); make the patch anew or remove it"
     continue
   fi
