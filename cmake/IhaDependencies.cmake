@@ -21,6 +21,8 @@ target_link_libraries(iha_flint INTERFACE "${FLINT_LIBRARY}" "${GMP_LIBRARY}")
 if(NOT IHA_ENGINE_ONLY)
   find_package(Protobuf REQUIRED)
   find_package(gRPC REQUIRED)
+  # Debian's RE2 adds -pthread to all who use gRPC, which no longer does anything and fits no precompiled header.
+  set_property(TARGET re2::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
   find_package(SQLite3 REQUIRED)
 endif()
 if(IHA_TESTS)
