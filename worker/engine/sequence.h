@@ -1,0 +1,50 @@
+// sequence.h: a request as the scheduler sees it: token ids, positions computed, blocks held. No text, no sampling.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/engine/prefix_cache.h"
+#include "worker/engine/request.h"
+
+namespace iha::engine {
+
+// What the scheduler is given. Generation: tokens = prompt, first_logit = prompt size - 1. Scoring: tokens = prompt and
+// continuation without its last id, first_logit the same; nothing is appended later.
+struct NewSequence {
+  SequenceId id{};
+  std::vector<int32_t> tokens;
+  int64_t prompt_tokens = 0;  // the part that others may share
+  int64_t first_logit = 0;    // first position whose logits are wanted
+  int64_t max_positions = 0;  // positions it may ever compute: bound of its cache need
+};
+
+struct Sequence {
+  enum class State { kWaiting, kRunning };
+
+  // Constant after Add.
+  SequenceId id{};
+  int64_t prompt_tokens = 0;
+  int64_t max_positions = 0;
+  std::vector<uint64_t> prefix_hashes;  // of the prompt's full blocks
+
+  // Set by Add; grown by Update.
+  std::vector<int32_t> tokens;
+  int64_t first_logit = 0;  // moves on as logits are delivered; survives preemption
+
+  // Set at admission, moved on by Update, reset by preemption.
+  State state = State::kWaiting;
+  int64_t computed = 0;         // positions whose keys and values are in `blocks`
+  std::vector<int32_t> blocks;  // blocks[i] holds positions 64 i ..; covers all of `tokens` after Schedule
+  bool publishing = false;      // its prompt blocks still go into the prefix cache
+  PrefixNode node = kPrefixRoot;
+  int64_t published = 0;  // blocks of the path to `node`
+
+  // Set by Schedule, cleared by Update: the batch in flight refers to `blocks`.
+  bool in_flight = false;
+  bool cancelled = false;  // while in flight: freed by Update, excluded from scheduling
+
+  int64_t remaining() const { return static_cast<int64_t>(tokens.size()) - computed; }
+};
+
+}  // namespace iha::engine
