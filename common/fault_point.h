@@ -27,6 +27,10 @@ inline constexpr FaultPoint kFaultPoints[] = {
     {"file.write.after_rename"},
     {"file.write.before_rename"},
     {"file.write.begin", true},
+    {"store.commit.after_commit"},
+    {"store.commit.after_insert"},
+    {"store.commit.before_commit", true},
+    {"store.commit.begin", true},
 };
 
 // Arms sites: "NAME:ACTION[:NTH]" separated by commas. ACTION: kill (SIGKILL to this process), error or unavailable
