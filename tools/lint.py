@@ -40,7 +40,7 @@ BORDERS = [
     (re.compile(r'^(torch|ATen|c10|caffe2)/'), ('model/', 'worker/engine/'), ('model/tokenizer/', 'model/checkpoint/'),
      'Torch'),
     (re.compile(r'^sqlite3(ext)?\.h$'), ('coordinator/store/',), (), 'SQLite'),
-    (re.compile(r'^(grpcpp|grpc)/|\.grpc\.pb\.h$'), ('coordinator/rpc/', 'worker/link/', 'cli/'), (), 'gRPC'),
+    (re.compile(r'^(grpcpp|grpc)/|\.grpc\.pb\.h$'), ('coordinator/rpc/', 'worker/link/', 'proto/link/', 'cli/'), (), 'gRPC'),
     (re.compile(r'^(absl|nlohmann|spdlog|fmt)/'), tuple(f + '/' for f in OURS if f != 'kernels'), (),
      'abseil, fmt, spdlog and JSON'),
 ]

@@ -1,8 +1,8 @@
-#include "proto/codec/grpc_status.h"
+#include "proto/link/grpc_status.h"
 
 #include <string>
 
-namespace iha::codec {
+namespace iha::link {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   // gRPC percent-encodes messages, and peers commonly refuse more than 8 KiB of metadata.
@@ -17,4 +17,4 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-}  // namespace iha::codec
+}  // namespace iha::link

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 
-namespace iha::codec {
+namespace iha::link {
 
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 
-}  // namespace iha::codec
+}  // namespace iha::link
