@@ -1,0 +1,208 @@
+#include "coordinator/planner/planner.h"
+
+#include <cmath>
+#include <set>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+
+namespace iha::coordinator {
+namespace {
+
+constexpr int32_t kMaxSamples = 4096;
+constexpr int32_t kMaxNewTokens = 1 << 20;
+constexpr size_t kMaxModels = 1000;
+constexpr size_t kMaxEntries = 1000;
+
+absl::Status ValidateSampling(const SamplingParams& p, const std::string& where) {
+  if (!std::isfinite(p.temperature) || p.temperature < 0) {
+    return InvalidArgument("{}: temperature {}; expected a number >= 0 (0 = greedy)", where, p.temperature);
+  }
+  if (!(p.top_p > 0 && p.top_p <= 1)) {
+    return InvalidArgument("{}: top_p {}; expected a number in (0, 1] (1 = off)", where, p.top_p);
+  }
+  if (p.top_k < 0) return InvalidArgument("{}: top_k {}; expected >= 0 (0 = off)", where, p.top_k);
+  if (p.samples < 1 || p.samples > kMaxSamples) {
+    return InvalidArgument("{}: samples {}; expected 1 to {}", where, p.samples, kMaxSamples);
+  }
+  if (p.max_new_tokens < 1 || p.max_new_tokens > kMaxNewTokens) {
+    return InvalidArgument("{}: max_new_tokens {}; expected 1 to {}", where, p.max_new_tokens, kMaxNewTokens);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NormalizeModels(std::vector<ModelRef>* models) {
+  if (models->empty()) return InvalidArgument("models: empty; name at least one model");
+  if (models->size() > kMaxModels) return InvalidArgument("models: {}; at most {}", models->size(), kMaxModels);
+  std::set<std::string> seen;
+  for (ModelRef& model : *models) {
+    IHA_RETURN_IF_ERROR(ValidateModelName(model.name));
+    if (!seen.insert(model.name).second) {
+      return InvalidArgument("models: {} is there twice; each row of a table has its own name", model.name);
+    }
+    if (model.weights_digest.empty()) continue;
+    const absl::StatusOr<Digest> digest = ParseDigest(model.weights_digest);
+    if (!digest.ok()) {
+      return InvalidArgument("models: {}: weights_digest \"{}\"; expected 64 hex characters or nothing", model.name,
+                             model.weights_digest);
+    }
+    model.weights_digest = digest->Hex();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateNumerics(const NumericsSpec& n) {
+  const auto one_of = [](const char* field, const std::string& found,
+                         const std::vector<std::string>& known) -> absl::Status {
+    if (std::find(known.begin(), known.end(), found) != known.end()) return absl::OkStatus();
+    return InvalidArgument("numerics.{}: \"{}\"; expected one of {}", field, found, fmt::join(known, ", "));
+  };
+  IHA_RETURN_IF_ERROR(
+      one_of("backend", n.backend, {"cpu-exact", "cuda-exact", "cuda-fast", "cuda-emulated", "torch", "fake"}));
+  IHA_RETURN_IF_ERROR(one_of("weights_dtype", n.weights_dtype, {"stored", "f32", "bf16", "f16"}));
+  IHA_RETURN_IF_ERROR(one_of("activation_dtype", n.activation_dtype, {"f32", "bf16"}));
+  return one_of("kv_dtype", n.kv_dtype, {"f32", "bf16"});
+}
+
+absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::string& where, SweepEntry* entry) {
+  IHA_RETURN_IF_ERROR(ValidateSampling(entry->sampling, where));
+  if (entry->limit.has_value() && *entry->limit < 1) {
+    return InvalidArgument("{}: limit {}; expected at least 1 item, or no limit", where, *entry->limit);
+  }
+  if (benchmark.size() < 1) return InvalidArgument("{}: the benchmark has no items", where);
+  entry->benchmark = benchmark.ref();
+  if (entry->limit.has_value() && *entry->limit >= benchmark.size()) entry->limit.reset();
+  absl::StatusOr<std::vector<std::string>> metrics =
+      benchmarks::ResolveMetrics(benchmark.info(), entry->sampling, entry->metrics);
+  if (!metrics.ok()) return Annotate(metrics.status(), where);
+  entry->metrics = *std::move(metrics);
+  return absl::OkStatus();
+}
+
+using OpenBenchmarks = std::vector<std::unique_ptr<const benchmarks::Benchmark>>;
+
+absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener& open, OpenBenchmarks* opened) {
+  SweepSpec out = spec;
+  IHA_RETURN_IF_ERROR(NormalizeModels(&out.models));
+  IHA_RETURN_IF_ERROR(ValidateNumerics(out.numerics));
+  if (out.entries.empty()) return InvalidArgument("entries: empty; name at least one benchmark");
+  if (out.entries.size() > kMaxEntries) {
+    return InvalidArgument("entries: {}; at most {}", out.entries.size(), kMaxEntries);
+  }
+  if (out.max_attempts < 1 || out.max_attempts > 100) {
+    return InvalidArgument("max_attempts: {}; expected 1 to 100", out.max_attempts);
+  }
+  if (out.shard_tokens < 1) return InvalidArgument("shard_tokens: {}; expected at least 1", out.shard_tokens);
+  for (size_t e = 0; e < out.entries.size(); ++e) {
+    SweepEntry& entry = out.entries[e];
+    const std::string where = fmt::format("entries[{}] ({})", e, entry.benchmark.name);
+    IHA_ASSIGN_OR_RETURN(auto benchmark, open(entry.benchmark));
+    IHA_RETURN_IF_ERROR(NormalizeEntry(*benchmark, where, &entry));
+    for (size_t earlier = 0; earlier < e; ++earlier) {
+      if (out.entries[earlier] == entry) {
+        return InvalidArgument("{}: equal to entries[{}]; each column of a table is asked for once", where, earlier);
+      }
+    }
+    opened->push_back(std::move(benchmark));
+  }
+  return out;
+}
+
+// What all models of one entry share.
+struct EntryPlan {
+  JobSpec job;
+  std::vector<NewShard> shards;
+};
+
+EntryPlan PlanEntry(const benchmarks::Benchmark& benchmark, const SweepSpec& spec, size_t index) {
+  const SweepEntry& entry = spec.entries[index];
+  EntryPlan plan;
+  plan.job.entry_index = static_cast<int32_t>(index);
+  plan.job.entry = entry;
+  plan.job.benchmark_version = benchmark.info().version;
+  plan.job.grader_version = benchmark.info().grader_version;
+  plan.job.items = entry.limit.value_or(benchmark.size());
+  plan.job.numerics_id = spec.numerics.Id();
+  plan.job.data_digest = benchmark.data_digest();
+  plan.job.prompt_digest = benchmarks::PromptDigest(benchmark, plan.job.items);
+  std::vector<int64_t> tokens;
+  tokens.reserve(static_cast<size_t>(plan.job.items));
+  for (int64_t i = 0; i < plan.job.items; ++i) {
+    tokens.push_back(EstimateTokens(benchmark.Render(i), entry.sampling));
+  }
+  plan.shards = CutShards(tokens, spec.shard_tokens);
+  return plan;
+}
+
+}  // namespace
+
+absl::Status ValidateModelName(const std::string& name) {
+  const auto bad = [&name](const char* why) {
+    std::string shown = name.substr(0, 80);
+    for (char& c : shown) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+    return InvalidArgument("models: \"{}\": {}; expected a path below the workers' models root", shown, why);
+  };
+  if (name.empty()) return bad("empty name");
+  if (name.size() > 512) return bad("longer than 512 bytes");
+  if (name.front() == '/') return bad("absolute path");
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return bad("control character");
+  }
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    if (part.empty()) return bad("empty component");
+    if (part == "." || part == "..") return bad("\".\" or \"..\" as a component");
+    begin = end + 1;
+  }
+  return absl::OkStatus();
+}
+
+int64_t EstimateTokens(const benchmarks::Prompt& prompt, const SamplingParams& sampling) {
+  int64_t bytes = 0;
+  for (const benchmarks::Message& message : prompt.messages) bytes += static_cast<int64_t>(message.content.size());
+  if (prompt.messages.empty()) bytes = static_cast<int64_t>(prompt.text.size());
+  return bytes / 3 + int64_t{sampling.samples} * sampling.max_new_tokens;
+}
+
+std::vector<NewShard> CutShards(const std::vector<int64_t>& item_tokens, int64_t shard_tokens) {
+  std::vector<NewShard> shards;
+  for (size_t i = 0; i < item_tokens.size(); ++i) {
+    const int64_t index = static_cast<int64_t>(i);
+    if (shards.empty() || shards.back().estimated_tokens + item_tokens[i] > shard_tokens) {
+      shards.push_back({.range = {.begin = index, .end = index}, .estimated_tokens = 0});
+    }
+    shards.back().range.end = index + 1;
+    shards.back().estimated_tokens += item_tokens[i];
+  }
+  return shards;
+}
+
+absl::StatusOr<SweepSpec> NormalizeSpec(const SweepSpec& spec, const BenchmarkOpener& open) {
+  OpenBenchmarks opened;
+  return Normalize(spec, open, &opened);
+}
+
+absl::StatusOr<SweepPlan> Plan(const SweepSpec& spec, const BenchmarkOpener& open) {
+  OpenBenchmarks opened;
+  SweepPlan plan;
+  IHA_ASSIGN_OR_RETURN(plan.spec, Normalize(spec, open, &opened));
+  plan.id = IdOf(plan.spec);
+  std::vector<EntryPlan> entries;
+  for (size_t e = 0; e < opened.size(); ++e) entries.push_back(PlanEntry(*opened[e], plan.spec, e));
+  for (size_t m = 0; m < plan.spec.models.size(); ++m) {
+    for (const EntryPlan& entry : entries) {
+      NewJob job{.id = {}, .spec = entry.job, .shards = entry.shards};
+      job.spec.sweep = plan.id;
+      job.spec.model_index = static_cast<int32_t>(m);
+      job.spec.model = plan.spec.models[m];
+      job.id = IdOf(job.spec);
+      plan.jobs.push_back(std::move(job));
+    }
+  }
+  return plan;
+}
+
+}  // namespace iha::coordinator

@@ -1,0 +1,176 @@
+#include "coordinator/store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "coordinator/store/schema.h"
+#include "coordinator/store/sqlite_connection.h"
+#include "coordinator/store/sqlite_txn.h"
+#include "coordinator/store/sqlite_writer.h"
+
+namespace iha::coordinator {
+namespace {
+
+// Holds FILE.lock for the life of the store. Not the database file itself: closing any descriptor of it would drop
+// SQLite's own locks. The kernel frees the lock when the process dies, however it dies.
+class FileLock {
+ public:
+  static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::string& db_path) {
+    const std::string path = db_path + ".lock";
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0 && errno == ENOENT) {
+      return NotFound("{}: its folder does not exist; create it or give another path to --db", db_path);
+    }
+    if (fd < 0) {
+      return FailedPrecondition(
+          "{}: not writable ({}); fix the permissions of the file and its folder, or give another "
+          "path to --db",
+          db_path, std::strerror(errno));
+    }
+    std::unique_ptr<FileLock> lock(new FileLock(fd));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      return FailedPrecondition("{}: another coordinator has this database open; stop it or give another path to --db",
+                                db_path);
+    }
+    return lock;
+  }
+  ~FileLock() { close(fd_); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+absl::StatusOr<std::unique_ptr<Connection>> OpenReader(const std::string& path) {
+  IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db,
+                       Connection::Open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX));
+  IHA_RETURN_IF_ERROR(db->Exec("PRAGMA query_only = ON"));
+  return db;
+}
+
+// Read-only connections that are free right now. Thread: any.
+class ReaderPool {
+ public:
+  explicit ReaderPool(std::string path) : path_(std::move(path)) {}
+
+  absl::Status Read(const std::function<absl::Status(ReadTxn&)>& fn) {
+    IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db, Take());
+    absl::Status status = db->Exec("BEGIN");
+    if (status.ok()) {
+      SqliteTxn txn(db.get());
+      status = fn(txn);
+      const absl::Status end = db->Exec("ROLLBACK");
+      if (status.ok()) status = end;
+    }
+    absl::MutexLock lock(&mu_);
+    free_.push_back(std::move(db));
+    return status;
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Connection>> Take() {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!free_.empty()) {
+        std::unique_ptr<Connection> db = std::move(free_.back());
+        free_.pop_back();
+        return db;
+      }
+    }
+    return OpenReader(path_);
+  }
+
+  const std::string path_;
+  absl::Mutex mu_;
+  std::vector<std::unique_ptr<Connection>> free_ ABSL_GUARDED_BY(mu_);
+};
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(const SqliteStoreOptions& options, std::unique_ptr<FileLock> lock, std::unique_ptr<Connection> db)
+      : path_(options.path), lock_(std::move(lock)), readers_(path_), writer_(options, std::move(db)) {}
+
+  absl::Status Write(const std::function<absl::Status(WriteTxn&)>& fn) override {
+    return writer_.Run(fn, SqliteWriter::WhenFull::kWait);
+  }
+  absl::Status TryWrite(const std::function<absl::Status(WriteTxn&)>& fn) override {
+    return writer_.Run(fn, SqliteWriter::WhenFull::kRefuse);
+  }
+  absl::Status Read(const std::function<absl::Status(ReadTxn&)>& fn) override {
+    if (!path_.empty()) return readers_.Read(fn);
+    return writer_.Run([&fn](WriteTxn& txn) { return fn(txn); }, SqliteWriter::WhenFull::kWait);
+  }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string path_;
+  const std::unique_ptr<FileLock> lock_;  // outlives the connections below
+  ReaderPool readers_;
+  SqliteWriter writer_;
+};
+
+class ReadOnlyStore final : public Store {
+ public:
+  explicit ReadOnlyStore(const std::string& path) : path_(path), readers_(path) {}
+  absl::Status Write(const std::function<absl::Status(WriteTxn&)>&) override {
+    return FailedPrecondition("{}: opened for reading only", path_);
+  }
+  absl::Status TryWrite(const std::function<absl::Status(WriteTxn&)>& fn) override { return Write(fn); }
+  absl::Status Read(const std::function<absl::Status(ReadTxn&)>& fn) override { return readers_.Read(fn); }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string path_;
+  ReaderPool readers_;
+};
+
+absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const SqliteStoreOptions& options) {
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db,
+                       Connection::Open(options.path.empty() ? ":memory:" : options.path, flags));
+  // SQLite falls back to reading when the file is write-protected; better to hear of it now.
+  if (db->read_only()) {
+    return FailedPrecondition("{}: not writable; fix the permissions of the file, or give another path to --db",
+                              options.path);
+  }
+  if (options.max_pages > 0) IHA_RETURN_IF_ERROR(db->SetMaxPages(options.max_pages));
+  IHA_RETURN_IF_ERROR(db->Exec("PRAGMA journal_mode = WAL"));
+  IHA_RETURN_IF_ERROR(db->Exec("PRAGMA synchronous = FULL"));
+  IHA_RETURN_IF_ERROR(Migrate(db.get()));
+  return db;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
+  std::unique_ptr<FileLock> lock;
+  if (!options.path.empty()) {
+    struct stat info {};
+    if (stat(options.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      return FailedPrecondition("{}: is a folder; give a file to --db", options.path);
+    }
+    IHA_ASSIGN_OR_RETURN(lock, FileLock::Take(options.path));
+  }
+  IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db, OpenWriter(options));
+  return std::make_unique<SqliteStore>(options, std::move(lock), std::move(db));
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStoreReadOnly(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) return NotFound("{}: no such database; check --db", path);
+  IHA_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db, OpenReader(path));
+  IHA_RETURN_IF_ERROR(CheckSchema(db.get()));
+  return std::make_unique<ReadOnlyStore>(path);
+}
+
+}  // namespace iha::coordinator
