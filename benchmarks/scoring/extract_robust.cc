@@ -16,9 +16,9 @@ constexpr size_t kNone = string_view::npos;
 constexpr size_t kVerbWindow = 60;
 constexpr int kMaxBoxedTries = 32;
 
-string_view LineAt(string_view text, size_t pos) {
-  const size_t end = text.find('\n', pos);
-  return text.substr(pos, end == kNone ? kNone : end - pos);
+// From `pos` to the end of its line, or to `end`.
+string_view LineAt(string_view text, size_t pos, size_t end) {
+  return text.substr(pos, std::min(text.find('\n', pos), end) - pos);
 }
 
 bool IsOperator(string_view text, size_t pos) {
@@ -28,23 +28,31 @@ bool IsOperator(string_view text, size_t pos) {
   return false;
 }
 
-// The number that a line states: its first, or the one behind the last "=" when the first is an operand.
+bool OperatorFollows(string_view line, const NumberMatch& number) {
+  size_t behind = number.end;
+  while (behind < line.size() && line[behind] == ' ') ++behind;
+  return IsOperator(line, behind);
+}
+
+// The number that a line states: its first, or, when that is an operand of a calculation, the lone one behind its "=".
 std::optional<RobustAnswer> NumberOfLine(string_view line, const char* rule) {
   auto match = NextNumber(line, 0);
   if (!match.has_value()) return std::nullopt;
-  size_t behind = match->end;
-  while (behind < line.size() && line[behind] == ' ') ++behind;
-  if (const size_t equals = line.rfind('='); IsOperator(line, behind) && equals != kNone && equals >= match->end) {
-    if (auto result = NextNumber(line, equals + 1)) match = std::move(result);
+  const size_t equals = line.rfind('=');
+  if (equals != kNone && equals >= match->end && OperatorFollows(line, *match)) {
+    auto result = NextNumber(line, equals + 1);
+    if (result.has_value() && !OperatorFollows(line, *result)) match = std::move(result);
   }
   return RobustAnswer{match->value, rule, std::string(line.substr(match->begin, match->end - match->begin))};
 }
 
+// The candidates of a rule are tried from the last one backwards; each reads on to where the one after it began, since
+// that one found nothing from there to the end of the line.
 std::optional<RobustAnswer> FromHash(string_view text) {
+  size_t end = text.size();
   for (size_t pos = text.rfind("####"); pos != kNone; pos = pos == 0 ? kNone : text.rfind("####", pos - 1)) {
-    const string_view line = LineAt(text, pos + 4);
-    // "#####" is found once for each of its "####": only the last has no "#" behind it.
-    if (!line.empty() && line.front() == '#') continue;
+    const string_view line = LineAt(text, pos + 4, std::max(end, pos + 4));
+    end = pos;
     if (auto answer = NumberOfLine(line, "last '####'")) return answer;
   }
   return std::nullopt;
@@ -63,18 +71,19 @@ std::optional<RobustAnswer> FromBoxed(string_view text) {
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Where the statement behind "answer" (whose end is `pos`) begins: behind "is", ":" or "=" of the same clause.
+// Where the statement behind "answer" (whose end is `pos`) begins: behind a verb, ":" or "=" that follows at once, or
+// behind " is " after "answer to ..." and "answer for ..." of the same clause. "Express the answer as a percentage: 3 /
+// 4" and "the long answer questions: 5" state nothing.
 size_t StatementAfterAnswer(string_view lower, size_t pos) {
-  const size_t limit = std::min(lower.size(), pos + kVerbWindow);
-  for (size_t i = pos; i < limit; ++i) {
-    const char c = lower[i];
-    if (c == ':' || c == '=') return i + 1;
-    if (c == '\n' || c == '.' || c == '?' || c == ',') return kNone;
-    for (const string_view verb : {" is ", " is:", " was ", " be ", "'s ", " is\n"}) {
-      if (lower.substr(i).starts_with(verb)) return i + verb.size() - 1;
-    }
+  const size_t word_end = pos;
+  while (pos < lower.size() && (lower[pos] == ' ' || lower[pos] == '*')) ++pos;
+  for (const string_view verb : {":", "=", "is ", "is:", "is\n", "was ", "would be ", "will be ", "should be "}) {
+    if (lower.substr(pos).starts_with(verb)) return pos + verb.size() - (verb.back() == '\n' ? 1 : 0);
   }
-  return kNone;
+  const string_view clause = lower.substr(word_end, kVerbWindow);
+  if (!clause.starts_with(" to ") && !clause.starts_with(" for ")) return kNone;
+  const size_t verb = clause.find(" is ");
+  return verb < clause.find_first_of("\n.?:,") ? word_end + verb + 4 : kNone;
 }
 
 std::optional<RobustAnswer> FromAnswerIs(string_view text) {
@@ -82,10 +91,12 @@ std::optional<RobustAnswer> FromAnswerIs(string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
   const string_view view = lower;
   constexpr string_view kWord = "answer";
+  size_t end = text.size();
   for (size_t pos = view.rfind(kWord); pos != kNone; pos = pos == 0 ? kNone : view.rfind(kWord, pos - 1)) {
     const size_t statement = StatementAfterAnswer(view, pos + kWord.size());
-    if (statement == kNone) continue;
-    if (auto answer = NumberOfLine(LineAt(text, statement), "last 'answer is'")) return answer;
+    if (statement == kNone || statement > end) continue;
+    if (auto answer = NumberOfLine(LineAt(text, statement, end), "last 'answer is'")) return answer;
+    end = statement;
   }
   return std::nullopt;
 }

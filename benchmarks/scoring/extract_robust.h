@@ -3,7 +3,8 @@
 // Tried in order; the first that yields a number decides:
 //   1. the last line that holds "#### " and a number (models that recite exemplars put theirs first)
 //   2. the last balanced \boxed{...} or \fbox{...} that holds a number
-//   3. the last "answer is x", "answer: x", "answer = x", "answer to the question is x" (any case)
+//   3. the last "answer is x", "answer: x", "answer = x", "answer to the question is x" (any case; also was,
+//      would be, will be, should be)
 //   4. the last number of the text
 // In 1 to 3 the number is the first of the rest of that line (of the braces), or what stands behind the last "=" when
 // the line is a calculation ("#### 5 + 3 = 8"). Numbers: number.h. Pure, thread-safe; linear in the text's length.

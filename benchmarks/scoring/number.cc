@@ -8,6 +8,8 @@ namespace {
 
 using std::string_view;
 
+// Longer ones are no numbers (Rational::ParseDecimal refuses them); reading on would cost without end.
+constexpr size_t kMaxGroupedDigits = 1000;
 constexpr std::array<string_view, 4> kSigns = {"-", "+", "\u2212", "\u2013"};
 constexpr std::array<string_view, 5> kCurrencies = {"\\$", "$", "\u20ac", "\u00a3", "\u00a5"};
 constexpr std::array<string_view, 5> kSeparators = {",", "{,}", "\\,", "\u2009", "\u202f"};
@@ -16,6 +18,7 @@ constexpr std::array<string_view, 3> kFractions = {"\\frac", "\\dfrac", "\\tfrac
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsWord(char c) { return IsDigit(c) || IsLetter(c); }
 bool DigitAt(string_view text, size_t pos) { return pos < text.size() && IsDigit(text[pos]); }
 
 // Length of the first of `words` that stands at `pos`; 0 when none does.
@@ -47,7 +50,7 @@ std::string GroupedDigits(string_view text, size_t& pos) {
   }
   while (const size_t separator = LengthOfAny(text, end, kSeparators)) {
     const size_t group = end + separator;
-    if (DigitsEnd(text, group) != group + 3) break;
+    if (DigitsEnd(text, group) != group + 3 || digits.size() > kMaxGroupedDigits) break;
     digits += text.substr(group, 3);
     end = group + 3;
   }
@@ -95,8 +98,9 @@ std::optional<Rational> SlashDenominator(string_view text, size_t& pos) {
   return den;
 }
 
-// `whole` was read up to `pos`: a slash fraction, a mixed number or the integer itself.
-Rational WithFraction(string_view text, Rational whole, size_t& pos) {
+// `whole` was read from `begin` up to `pos`: a slash fraction, a mixed number or the integer itself.
+Rational WithFraction(string_view text, Rational whole, size_t begin, size_t& pos) {
+  if (begin > 0 && text[begin - 1] == '/') return whole;  // "2/3/2020": a date
   if (const auto den = SlashDenominator(text, pos)) return whole / *den;
   if (pos < text.size() && text[pos] == ' ' && DigitAt(text, pos + 1)) {
     size_t at = DigitsEnd(text, pos + 1);
@@ -145,8 +149,9 @@ std::optional<Rational> Magnitude(string_view text, size_t& pos) {
   integer = integer && at == before_exponent;
   auto value = Rational::ParseDecimal(decimal);
   if (!value.has_value()) return std::nullopt;
+  const size_t begin = pos;
   pos = at;
-  return integer ? WithFraction(text, *std::move(value), pos) : value;
+  return integer ? WithFraction(text, *std::move(value), begin, pos) : value;
 }
 
 // True when a sign at `pos` joins two operands ("10-7", "(3)-2", "x-1", "5 - 3") instead of starting a number.
@@ -191,8 +196,9 @@ std::optional<NumberMatch> NumberAt(string_view text, size_t pos) {
 std::optional<NumberMatch> NextNumber(string_view text, size_t pos) {
   for (; pos < text.size(); ++pos) {
     if (auto match = NumberAt(text, pos)) return match;
-    // A run of digits that is no number (too long) is skipped whole: its tail is not the number that was written.
-    if (IsDigit(text[pos])) pos = DigitsEnd(text, pos) - 1;
+    // What looks like a number but is none (too long) is skipped whole: its tail is not the number that was written.
+    if (!IsDigit(text[pos])) continue;
+    while (pos + 1 < text.size() && IsWord(text[pos + 1])) ++pos;
   }
   return std::nullopt;
 }

@@ -1,0 +1,162 @@
+#include "benchmarks/manifest.h"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "common/canonical.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+
+namespace iha::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGsm8kSource = "openai/grade-school-math @ 3101c7d5";
+constexpr std::string_view kExemplarSource = "lm-eval 0.4.13 (its task files, one JSON object a line)";
+
+constexpr std::array<DataFile, 4> kManifest = {{
+    {"gsm8k/test.jsonl", 749738, "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
+     "grade_school_math/data/test.jsonl", kGsm8kSource},
+    {"gsm8k/train.jsonl", 4166206, "17f347dc51477c50d4efb83959dbb7c56297aba886e5544ee2aaed3024813465",
+     "grade_school_math/data/train.jsonl", kGsm8kSource},
+    {"exemplars/gsm8k_cot.jsonl", 2317, "834e15ff15ab7058dfb6d1d928a6263a3637cfbf9a2f9240eea3753c2e3463c6",
+     "exemplars/gsm8k_cot.jsonl", kExemplarSource},
+    {"exemplars/gsm8k_cot_llama.jsonl", 2357, "bdf781ffe51291e97efe06145c3abdc5ac0337c334b48f4dab78ac5930e9701b",
+     "exemplars/gsm8k_cot_llama.jsonl", kExemplarSource},
+}};
+
+constexpr std::string_view kHowToImport =
+    "import the original with `iha-eval data import --from DIR` (a checkout of the publisher's repository)";
+
+bool Matches(const DataFile& file, std::string_view bytes) {
+  return static_cast<int64_t>(bytes.size()) == file.bytes && Sha256Of(bytes).Hex() == file.sha256;
+}
+
+absl::Status Mismatch(const std::string& path, const DataFile& file, std::string_view bytes) {
+  return DataLoss("{}: found {} bytes with sha256 {}, expected {} bytes with sha256 {} ({} of {}); {}", path,
+                  bytes.size(), Sha256Of(bytes).Hex(), file.bytes, file.sha256, file.publisher_path, file.source,
+                  kHowToImport);
+}
+
+bool IsFile(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string BaseName(std::string_view path) { return fs::path(path).filename().string(); }
+
+absl::StatusOr<ImportedFile> Store(const DataFile& file, const std::string& bytes, const std::string& data_root) {
+  const fs::path target = fs::path(data_root) / file.path;
+  ImportedFile imported{std::string(file.path), file.bytes, false};
+  if (IsFile(target)) {
+    const auto present = Sha256OfFile(target.string());
+    if (present.ok() && present->Hex() == file.sha256) {
+      imported.already_present = true;
+      return imported;
+    }
+  }
+  IHA_RETURN_IF_ERROR(MakeFolders(target.parent_path().string()));
+  IHA_RETURN_IF_ERROR(WriteFileAtomic(target.string(), bytes));
+  return imported;
+}
+
+std::string KnownNames() {
+  std::string names;
+  for (const DataFile& file : kManifest) {
+    if (!names.empty()) names += ", ";
+    names += file.publisher_path;
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<ImportedFile>> ImportFile(const std::string& from, const std::string& data_root) {
+  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(from));
+  const DataFile* same_name = nullptr;
+  for (const DataFile& file : kManifest) {
+    if (Matches(file, bytes)) {
+      IHA_ASSIGN_OR_RETURN(ImportedFile imported, Store(file, bytes, data_root));
+      return std::vector<ImportedFile>{std::move(imported)};
+    }
+    if (same_name == nullptr && BaseName(file.path) == BaseName(from)) same_name = &file;
+  }
+  if (same_name != nullptr) return Mismatch(from, *same_name, bytes);
+  return InvalidArgument("{}: sha256 {} is no known data file; expected one of {}", from, Sha256Of(bytes).Hex(),
+                         KnownNames());
+}
+
+absl::StatusOr<std::vector<ImportedFile>> ImportFolder(const std::string& from, const std::string& data_root) {
+  std::vector<ImportedFile> imported;
+  std::optional<absl::Status>
+      near_miss;  // a file of a known bare name with other bytes: only told if nothing else fits
+  for (const DataFile& file : kManifest) {
+    const std::string flat = BaseName(file.path);
+    for (const std::string& name : {std::string(file.path), std::string(file.publisher_path), flat}) {
+      const fs::path candidate = fs::path(from) / name;
+      if (!IsFile(candidate)) continue;
+      IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(candidate.string()));
+      if (!Matches(file, bytes)) {
+        const absl::Status mismatch = Mismatch(candidate.string(), file, bytes);
+        if (name != flat) return mismatch;
+        near_miss = near_miss.value_or(mismatch);
+        continue;
+      }
+      IHA_ASSIGN_OR_RETURN(ImportedFile stored, Store(file, bytes, data_root));
+      imported.push_back(std::move(stored));
+      break;
+    }
+  }
+  if (!imported.empty()) return imported;
+  if (near_miss.has_value()) return *near_miss;
+  return InvalidArgument("{}: no known data file in this folder; expected some of {}", from, KnownNames());
+}
+
+}  // namespace
+
+std::span<const DataFile> DataManifest() { return kManifest; }
+
+const DataFile* FindDataFile(std::string_view path) {
+  for (const DataFile& file : kManifest) {
+    if (file.path == path) return &file;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::string> ReadDataFile(const std::string& data_root, std::string_view path) {
+  const DataFile* file = FindDataFile(path);
+  if (file == nullptr) return Internal("data file '{}' is not in the manifest", path);
+  if (data_root.empty()) {
+    return NotFound("data root: not set, but {} is needed; give --data-root DIR or set IHA_EVAL_DATA, and {}", path,
+                    kHowToImport);
+  }
+  const std::string full = (fs::path(data_root) / path).string();
+  absl::StatusOr<std::string> bytes = ReadFile(full);
+  if (absl::IsNotFound(bytes.status())) {
+    return NotFound("{}: no such file; expected {} of {}; {}", full, file->publisher_path, file->source, kHowToImport);
+  }
+  IHA_RETURN_IF_ERROR(bytes.status());
+  if (!Matches(*file, *bytes)) return Mismatch(full, *file, *bytes);
+  return bytes;
+}
+
+Digest DigestOfDataFiles(std::span<const std::string> paths) {
+  CanonicalWriter writer("iha.data", 1);
+  writer.List(paths.size());
+  for (const std::string& path : paths) {
+    const DataFile* file = FindDataFile(path);
+    writer.String(path).String(file == nullptr ? "" : file->sha256);
+  }
+  return writer.Hash();
+}
+
+absl::StatusOr<std::vector<ImportedFile>> ImportData(const std::string& from, const std::string& data_root) {
+  if (data_root.empty()) return InvalidArgument("data root: not set; give --data-root DIR or set IHA_EVAL_DATA");
+  std::error_code ignored;
+  if (fs::is_directory(from, ignored)) return ImportFolder(from, data_root);
+  return ImportFile(from, data_root);
+}
+
+}  // namespace iha::benchmarks

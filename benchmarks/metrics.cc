@@ -1,0 +1,195 @@
+// Metrics of one item from its samples' grades: means, votes, pass@k.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+
+#include "benchmarks/benchmark.h"
+#include "benchmarks/scoring/answer_metric.h"
+#include "benchmarks/scoring/rational.h"
+#include "benchmarks/scoring/vote.h"
+#include "common/errors.h"
+#include "common/nearest.h"
+#include "common/status_macros.h"
+
+namespace iha::benchmarks {
+namespace {
+
+using scoring::Rational;
+using scoring::VoteRule;
+
+enum class Kind { kMean, kMajority, kPass };
+
+// "gsm8k.robust", "maj@5?metric=gsm8k.robust&rule=lm_eval", "pass@5?metric=...".
+struct MetricSpec {
+  Kind kind = Kind::kMean;
+  std::string base;  // "" while the default is not filled in
+  int64_t k = 1;
+  VoteRule rule = VoteRule::kNsTieMean;
+};
+
+constexpr int64_t kMaxSamples = 1 << 20;
+
+absl::StatusOr<MetricSpec> ParseMetric(const std::string& text) {
+  IHA_ASSIGN_OR_RETURN(const BenchmarkRef parts, ParseBenchmarkRef(text));
+  MetricSpec spec;
+  const bool majority = parts.name.starts_with("maj@");
+  if (!majority && !parts.name.starts_with("pass@")) {
+    if (!parts.options.empty()) {
+      return InvalidArgument("metric '{}': only maj@K and pass@K take options", text);
+    }
+    spec.base = parts.name;
+    return spec;
+  }
+  spec.kind = majority ? Kind::kMajority : Kind::kPass;
+  const std::string_view k = std::string_view(parts.name).substr(majority ? 4 : 5);
+  const auto [end, error] = std::from_chars(k.data(), k.data() + k.size(), spec.k);
+  if (error != std::errc() || end != k.data() + k.size() || spec.k < 1 || spec.k > kMaxSamples) {
+    return InvalidArgument("metric '{}': found k = '{}', expected an integer from 1 to {}", text, k, kMaxSamples);
+  }
+  for (const auto& [name, value] : parts.options) {
+    if (name == "metric") {
+      spec.base = value;
+    } else if (name == "rule" && majority) {
+      IHA_ASSIGN_OR_RETURN(spec.rule, scoring::ParseVoteRule(value));
+    } else {
+      return InvalidArgument("metric '{}': unknown option '{}'; known: metric{}", text, name, majority ? ", rule" : "");
+    }
+  }
+  return spec;
+}
+
+std::string NameOf(const MetricSpec& spec) {
+  if (spec.kind == Kind::kMean) return spec.base;
+  BenchmarkRef parts{fmt::format("{}@{}", spec.kind == Kind::kMajority ? "maj" : "pass", spec.k),
+                     {{"metric", spec.base}}};
+  if (spec.rule != VoteRule::kNsTieMean) parts.options.emplace("rule", scoring::NameOf(spec.rule));
+  return ToString(parts);
+}
+
+// One grade a sample, all of the base metric `name`.
+absl::StatusOr<std::vector<const SampleGrade*>> GradesOf(const std::string& name,
+                                                         const std::vector<std::vector<SampleGrade>>& grades) {
+  std::vector<const SampleGrade*> found;
+  for (const std::vector<SampleGrade>& sample : grades) {
+    const auto it = std::find_if(sample.begin(), sample.end(), [&](const SampleGrade& g) { return g.metric == name; });
+    if (it == sample.end()) {
+      std::vector<std::string> known;
+      for (const SampleGrade& grade : sample) known.push_back(grade.metric);
+      return InvalidArgument("metric '{}': sample {} has no such grade; it has {}", name, found.size(),
+                             fmt::join(known, ", "));
+    }
+    found.push_back(&*it);
+  }
+  return found;
+}
+
+std::string VoteKey(const SampleGrade& grade) {
+  const scoring::AnswerMetric* metric = scoring::FindAnswerMetric(grade.metric);
+  return metric == nullptr ? grade.extracted : metric->normalise(grade.extracted);
+}
+
+Rational MeanOf(const std::vector<const SampleGrade*>& grades) {
+  Rational sum;
+  for (const SampleGrade* grade : grades) sum += Rational(grade->score);
+  return sum / Rational(static_cast<int64_t>(grades.size()));
+}
+
+absl::Status FillMajority(const MetricSpec& spec, const std::vector<const SampleGrade*>& grades, ItemValue& value) {
+  std::vector<scoring::Ballot> ballots;
+  ballots.reserve(grades.size());
+  for (const SampleGrade* grade : grades) {
+    ballots.push_back({grade->extracted, VoteKey(*grade), grade->valid, grade->score});
+  }
+  IHA_ASSIGN_OR_RETURN(const scoring::VoteResult vote, scoring::Vote(spec.rule, spec.k, ballots));
+  value.score = vote.value.ToScore();
+  value.tie = vote.tie.ToScore();
+  value.winner = vote.winner.value_or("");
+  return absl::OkStatus();
+}
+
+absl::Status FillPass(const MetricSpec& spec, const std::vector<const SampleGrade*>& grades, ItemValue& value) {
+  int64_t correct = 0;
+  for (const SampleGrade* grade : grades) {
+    if (grade->score.num != 0 && grade->score != Score{1, 1}) {
+      return InvalidArgument("metric '{}': {} gave {}/{}, but pass@k needs scores of 0 or 1", NameOf(spec), spec.base,
+                             grade->score.num, grade->score.den);
+    }
+    correct += grade->score.num;
+  }
+  const auto samples = static_cast<int64_t>(grades.size());
+  value.score = scoring::PassAtK(samples, correct, spec.k)->ToScore();  // defined: the caller checked k <= samples
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ItemValue> ValueOf(const std::string& name, const std::vector<std::vector<SampleGrade>>& grades) {
+  IHA_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(name));
+  IHA_ASSIGN_OR_RETURN(const std::vector<const SampleGrade*> own, GradesOf(spec.base, grades));
+  ItemValue value;
+  value.metric = name;
+  for (const SampleGrade* grade : own) {
+    if (!grade->valid) ++value.invalid;
+    if (grade->unscored != Unscored::kScored && value.unscored == Unscored::kScored) value.unscored = grade->unscored;
+  }
+  if (value.unscored != Unscored::kScored) return value;
+  if (spec.kind != Kind::kMean && spec.k > static_cast<int64_t>(own.size())) {
+    value.unscored = Unscored::kUndefined;
+    return value;
+  }
+  switch (spec.kind) {
+    case Kind::kMean:
+      value.score = MeanOf(own).ToScore();
+      break;
+    case Kind::kMajority:
+      IHA_RETURN_IF_ERROR(FillMajority(spec, own, value));
+      break;
+    case Kind::kPass:
+      IHA_RETURN_IF_ERROR(FillPass(spec, own, value));
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
+                                                  const std::vector<std::vector<SampleGrade>>& grades) {
+  if (grades.empty()) return InvalidArgument("item values: the item has no samples");
+  std::vector<ItemValue> values;
+  values.reserve(metrics.size());
+  for (const std::string& metric : metrics) {
+    IHA_ASSIGN_OR_RETURN(ItemValue value, ValueOf(metric, grades));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& info, const SamplingParams& sampling,
+                                                        const std::vector<std::string>& metrics) {
+  std::vector<std::string> known;
+  for (const MetricInfo& metric : info.metrics) known.push_back(metric.name);
+  const std::string& first = info.default_metrics.front();
+
+  std::vector<std::string> wanted = metrics;
+  if (wanted.empty()) {
+    wanted = info.default_metrics;
+    if (sampling.samples > 1) wanted.push_back(fmt::format("maj@{}", sampling.samples));
+  }
+  std::vector<std::string> resolved;
+  for (const std::string& name : wanted) {
+    IHA_ASSIGN_OR_RETURN(MetricSpec spec, ParseMetric(name));
+    if (spec.base.empty()) spec.base = first;
+    if (std::find(known.begin(), known.end(), spec.base) == known.end()) {
+      return Annotate(UnknownName("metric", spec.base, known), info.name);
+    }
+    resolved.push_back(NameOf(spec));
+    if (std::count(resolved.begin(), resolved.end(), resolved.back()) > 1) {
+      return InvalidArgument("{}: metric '{}' is given twice", info.name, resolved.back());
+    }
+  }
+  return resolved;
+}
+
+}  // namespace iha::benchmarks

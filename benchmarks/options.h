@@ -1,0 +1,23 @@
+// options.h: reading a BenchmarkRef's options: defaults filled in, unknown names and bad values refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "benchmarks/benchmark.h"
+
+namespace iha::benchmarks {
+
+// `ref` with every option of `info` present. InvalidArgument: an option that `info` doesn't list (suggests the
+// nearest).
+absl::StatusOr<BenchmarkRef> WithDefaults(const BenchmarkInfo& info, const BenchmarkRef& ref);
+
+// Values of an option of a ref that WithDefaults returned. InvalidArgument names the option, what was found and
+// expected.
+absl::StatusOr<int64_t> IntegerOption(const BenchmarkRef& ref, const std::string& option, int64_t low, int64_t high);
+absl::StatusOr<std::string> ChoiceOption(const BenchmarkRef& ref, const std::string& option,
+                                         const std::vector<std::string>& choices);
+
+}  // namespace iha::benchmarks

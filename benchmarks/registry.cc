@@ -1,0 +1,40 @@
+// Every benchmark there is: an explicit list, so that linking decides nothing.
+#include <algorithm>
+
+#include "benchmarks/benchmark.h"
+#include "benchmarks/reasoning/gsm8k.h"
+#include "common/errors.h"
+#include "common/nearest.h"
+
+namespace iha::benchmarks {
+namespace {
+
+using OpenFunction = absl::StatusOr<std::unique_ptr<const Benchmark>> (*)(const BenchmarkRef&, const std::string&);
+
+struct Family {
+  std::vector<BenchmarkInfo> infos;
+  OpenFunction open;
+};
+
+std::vector<Family> Families() { return {{Gsm8kFamily(), OpenGsm8k}}; }
+
+}  // namespace
+
+std::vector<BenchmarkInfo> ListBenchmarks() {
+  std::vector<BenchmarkInfo> all;
+  for (Family& family : Families()) std::move(family.infos.begin(), family.infos.end(), std::back_inserter(all));
+  return all;
+}
+
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root) {
+  std::vector<std::string> known;
+  for (const Family& family : Families()) {
+    for (const BenchmarkInfo& info : family.infos) {
+      if (info.name == ref.name) return family.open(ref, data_root);
+      known.push_back(info.name);
+    }
+  }
+  return absl::NotFoundError(UnknownName("benchmark", ref.name, known).message());
+}
+
+}  // namespace iha::benchmarks

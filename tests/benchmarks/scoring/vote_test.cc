@@ -1,0 +1,202 @@
+// Maj@k and pass@k: exact values against enumeration, random subsets and the labelled rows of lm-evaluation-harness.
+#include "benchmarks/scoring/vote.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "benchmarks/scoring/lines.h"
+#include "common/rng.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/roots.h"
+
+namespace iha::scoring {
+namespace {
+
+Ballot Vote1(const std::string& answer, bool correct) { return {answer, answer, true, {correct ? 1 : 0, 1}}; }
+Ballot Invalid() { return {"", "", false, {0, 1}}; }
+
+// The definition, applied to one subset.
+std::pair<Rational, bool> ValueOfSubset(const std::vector<Ballot>& ballots, uint32_t mask) {
+  std::map<std::string, std::pair<int, Rational>> groups;
+  for (size_t i = 0; i < ballots.size(); ++i) {
+    if ((mask >> i & 1u) == 0 || !ballots[i].valid) continue;
+    auto& group = groups[ballots[i].key];
+    ++group.first;
+    group.second = Rational(ballots[i].score);
+  }
+  int largest = 0;
+  for (const auto& [key, group] : groups) largest = std::max(largest, group.first);
+  Rational sum;
+  int leaders = 0;
+  for (const auto& [key, group] : groups) {
+    if (group.first != largest) continue;
+    sum += group.second;
+    ++leaders;
+  }
+  return {leaders == 0 ? Rational(0) : sum / Rational(leaders), leaders > 1};
+}
+
+std::vector<Ballot> RandomBallots(PhiloxStream& random, int n) {
+  std::vector<Ballot> ballots;
+  const uint64_t answers = 1 + random.NextBelow(5);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t answer = random.NextBelow(answers + 1);
+    if (answer == answers) {
+      ballots.push_back(Invalid());
+    } else {
+      // Fractional scores too: answer a scores a / 4.
+      const Score score = Rational(static_cast<int64_t>(answer % 5), 4).ToScore();
+      ballots.push_back({fmt::format("{}", answer), fmt::format("{}", answer), true, score});
+    }
+  }
+  return ballots;
+}
+
+TEST(Vote, EqualsBruteForceEnumerationUpToTenSamples) {
+  PhiloxStream random(7);
+  for (int round = 0; round < 60; ++round) {
+    const int n = 1 + static_cast<int>(random.NextBelow(10));
+    const std::vector<Ballot> ballots = RandomBallots(random, n);
+    for (int k = 1; k <= n; ++k) {
+      Rational sum, ties;
+      int64_t subsets = 0;
+      for (uint32_t mask = 0; mask < (1u << n); ++mask) {
+        if (std::popcount(mask) != k) continue;
+        const auto [value, tie] = ValueOfSubset(ballots, mask);
+        sum += value;
+        ties += Rational(tie ? 1 : 0);
+        ++subsets;
+      }
+      const auto vote = Vote(VoteRule::kNsTieMean, k, ballots);
+      ASSERT_TRUE(vote.ok()) << vote.status();
+      EXPECT_EQ(vote->value, sum / Rational(subsets)) << "n=" << n << " k=" << k;
+      EXPECT_EQ(vote->tie, ties / Rational(subsets)) << "n=" << n << " k=" << k;
+    }
+  }
+}
+
+TEST(Vote, AgreesWithRandomSubsetsOfSixtyFour) {
+  PhiloxStream random(11);
+  std::vector<Ballot> ballots;
+  for (int i = 0; i < 64; ++i) {
+    const uint64_t draw = random.NextBelow(10);
+    ballots.push_back(draw < 4   ? Vote1("right", true)
+                      : draw < 7 ? Vote1("a", false)
+                      : draw < 9 ? Vote1("b", false)
+                                 : Invalid());
+  }
+  const auto vote = Vote(VoteRule::kNsTieMean, 8, ballots);
+  ASSERT_TRUE(vote.ok());
+  constexpr int kDraws = 100000;
+  double sum = 0;
+  std::vector<size_t> order(ballots.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::map<std::string, int> counts;
+    for (size_t i = 0; i < 8; ++i) {
+      std::swap(order[i], order[i + random.NextBelow(order.size() - i)]);
+      if (ballots[order[i]].valid) ++counts[ballots[order[i]].key];
+    }
+    int largest = 0, leaders = 0, right = 0;
+    for (const auto& [key, count] : counts) largest = std::max(largest, count);
+    for (const auto& [key, count] : counts) {
+      leaders += count == largest ? 1 : 0;
+      right += count == largest && key == "right" ? 1 : 0;
+    }
+    if (leaders > 0) sum += static_cast<double>(right) / leaders;
+  }
+  // A value in [0, 1] has standard deviation at most 1/2: five standard errors.
+  EXPECT_NEAR(std::atof(vote->value.ToFixed(12).c_str()), sum / kDraws, 5 * 0.5 / std::sqrt(double{kDraws}));
+}
+
+TEST(Vote, TieIsTheMeanOfTheLeadersAndInvalidAnswersHaveNoVote) {
+  const std::vector<Ballot> ballots = {Invalid(), Vote1("b", false), Vote1("a", true), Invalid(), Invalid()};
+  const auto vote = Vote(VoteRule::kNsTieMean, 5, ballots);
+  ASSERT_TRUE(vote.ok());
+  EXPECT_EQ(vote->value, Rational(1, 2));
+  EXPECT_EQ(vote->tie, Rational(1));
+  EXPECT_EQ(vote->winner, "b");  // first leading group
+  EXPECT_EQ(vote->invalid, 3);
+  const auto none = Vote(VoteRule::kNsTieMean, 1, std::vector<Ballot>{Invalid()});
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->value, Rational(0));
+  EXPECT_FALSE(none->winner.has_value());
+}
+
+TEST(Vote, LmEvalRuleLetsInvalidVoteAndTakesTheFirstSeen) {
+  const Ballot invalid{"[invalid]", "[invalid]", false, {0, 1}};
+  const std::vector<Ballot> ballots = {invalid, invalid, Vote1("a", true), Vote1("a", true), Vote1("a", true)};
+  EXPECT_EQ(*Vote(VoteRule::kLmEval, 4, ballots)->winner, "[invalid]");
+  EXPECT_EQ(Vote(VoteRule::kLmEval, 4, ballots)->tie, Rational(1));
+  EXPECT_EQ(*Vote(VoteRule::kLmEval, 5, ballots)->winner, "a");
+  // Raw strings: "1,000" and "1000" are two candidates, so the wrong answer wins.
+  const std::vector<Ballot> split = {
+      {"1,000", "1000", true, {1, 1}}, {"1000", "1000", true, {1, 1}}, Vote1("7", false), Vote1("7", false)};
+  EXPECT_EQ(*Vote(VoteRule::kLmEval, 4, split)->winner, "7");
+  EXPECT_EQ(Vote(VoteRule::kNsTieMean, 4, split)->value, Rational(1, 2));
+}
+
+TEST(Vote, RefusesKOutsideTheSamples) {
+  const std::vector<Ballot> ballots = {Vote1("a", true)};
+  EXPECT_EQ(Vote(VoteRule::kNsTieMean, 0, ballots).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Vote(VoteRule::kLmEval, 2, ballots).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseVoteRule("first").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Vote, LabelledMajorities) {
+  IHA_REQUIRE_CASES(cases);
+  const auto rows = testing::JsonRows(cases + "/lm_eval/scores_majority.jsonl.gz");
+  ASSERT_EQ(rows.size(), 40u);
+  for (const auto& row : rows) {
+    const auto outputs = row["outputs"].get<std::vector<std::string>>();
+    const std::pair<const char*, int64_t> columns[] = {{"score-first", 1}, {"maj@8", 8}, {"maj@64", 64}};
+    for (const auto& [name, k] : columns) {
+      const auto vote = VoteLine("gsm8k_cot.self_consistency", VoteRule::kLmEval, k, row["gold"], outputs);
+      ASSERT_TRUE(vote.ok()) << vote.status();
+      EXPECT_EQ(*vote->winner, row[name]["answer"]) << row["id"] << " " << name;
+      EXPECT_EQ(vote->correct, Rational(row[name]["exact_match"].get<int64_t>())) << row["id"] << " " << name;
+    }
+  }
+}
+
+double Decimal(const Rational& value) { return std::strtod(value.ToFixed(20).c_str(), nullptr); }
+
+TEST(PassAtK, Vectors) {
+  EXPECT_EQ(*PassAtK(200, 10, 1), Rational(1, 20));
+  EXPECT_EQ(PassAtK(200, 10, 10)->ToFixed(6), "0.408548");
+  EXPECT_EQ(PassAtK(200, 10, 100)->ToFixed(6), "0.999229");
+  EXPECT_EQ(PassAtK(10, 3, 5)->ToFixed(6), "0.916667");
+  EXPECT_EQ(*PassAtK(5, 0, 1), Rational(0));
+  EXPECT_EQ(*PassAtK(64, 1, 64), Rational(1));
+  EXPECT_EQ(*PassAtK(20, 19, 2), Rational(1));
+  EXPECT_FALSE(PassAtK(5, 0, 10).has_value());
+}
+
+TEST(PassAtK, LabelledRows) {
+  IHA_REQUIRE_CASES(cases);
+  const auto rows = testing::JsonRows(cases + "/lm_eval/scores_passk.jsonl.gz");
+  ASSERT_EQ(rows.size(), 350u);
+  // The labels are float64 products of up to 300 factors: relative error below 300 * 2^-52.
+  constexpr double kTolerance = 300 * 0x1.0p-52;
+  for (const auto& row : rows) {
+    const int64_t k = row["k"];
+    if (row.contains("mean")) {
+      Rational sum;
+      for (size_t i = 0; i < row["n_list"].size(); ++i) sum += *PassAtK(row["n_list"][i], row["c_list"][i], k);
+      sum /= Rational(static_cast<int64_t>(row["n_list"].size()));
+      EXPECT_NEAR(Decimal(sum), row["mean"].get<double>(), kTolerance) << row;
+    } else if (row.contains("reported")) {
+      EXPECT_FALSE(PassAtK(row["n"], row["c"], k).has_value()) << row;
+    } else {
+      EXPECT_NEAR(Decimal(*PassAtK(row["n"], row["c"], k)), row["pass_at_k"].get<double>(), kTolerance) << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace iha::scoring
