@@ -1,0 +1,208 @@
+#include "model/checkpoint/gguf/import.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/digest.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/gguf/gguf_file.h"
+#include "model/checkpoint/gguf/import_parts.h"
+
+namespace iha::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int kImporterVersion = 1;  // raise when the same file would give other bytes
+constexpr const char* kRecord = "import.json";
+constexpr int64_t kChunkElements = 1 << 18;
+
+// One tensor on its way: GGUF's name -> Hugging Face's, and how many heads' rows must be put back in order (0: none).
+struct Move {
+  std::string from;
+  TensorPlan to;
+  int64_t permuted_heads = 0;
+};
+
+struct LayerName {
+  const char* gguf;
+  const char* hugging_face;
+};
+constexpr LayerName kLayerNames[] = {
+    {"attn_norm", "input_layernorm"}, {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},   {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},    {"ffn_up", "mlp.up_proj"},           {"ffn_down", "mlp.down_proj"}};
+
+// "" if the name has no place in a Llama model.
+std::string HuggingFaceName(std::string_view name) {
+  if (name == "token_embd.weight") return "model.embed_tokens.weight";
+  if (name == "output_norm.weight") return "model.norm.weight";
+  if (name == "output.weight") return "lm_head.weight";
+  if (!name.starts_with("blk.")) return "";
+  name.remove_prefix(4);
+  const size_t dot = name.find('.'), last = name.rfind('.');
+  if (dot == std::string_view::npos || last == dot) return "";
+  const std::string_view layer = name.substr(0, dot), part = name.substr(dot + 1, last - dot - 1);
+  for (const LayerName& row : kLayerNames) {
+    if (part == row.gguf) return fmt::format("model.layers.{}.{}{}", layer, row.hugging_face, name.substr(last));
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<Move>> PlanMoves(const GgufFile& file, const GgufModel& model, DType dtype) {
+  std::vector<Move> moves;
+  for (const auto& [name, tensor] : file.tensors()) {
+    Move move{name, {HuggingFaceName(name), dtype, tensor.shape}, 0};
+    if (move.to.name.empty()) {
+      return InvalidArgument("{}: tensor {} has no place in a Llama checkpoint; import the original checkpoint",
+                             file.path(), TerminalSafe(name, 200));
+    }
+    if (tensor.type.row == nullptr) {
+      return InvalidArgument(
+          "{}: tensor {} has type {} (number {}), which is not supported (expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1)",
+          file.path(), TerminalSafe(name, 200), NameOf(tensor.type), tensor.type.id);
+    }
+    if (move.to.name.find("self_attn.q_proj") != std::string::npos) move.permuted_heads = model.num_heads;
+    if (move.to.name.find("self_attn.k_proj") != std::string::npos) move.permuted_heads = model.num_kv_heads;
+    if (move.permuted_heads != 0 &&
+        (tensor.shape.empty() || tensor.shape[0] != move.permuted_heads * model.head_dim || model.head_dim % 2 != 0 ||
+         (tensor.shape.size() == 1 && tensor.type.row->block_elements != 1))) {
+      return InvalidArgument("{}: tensor {} has shape {} ({}), expected {} heads of {} rows, biases unquantised",
+                             file.path(), name, ShapeText(tensor.shape), NameOf(tensor.type), move.permuted_heads,
+                             model.head_dim);
+    }
+    moves.push_back(std::move(move));
+  }
+  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.to.name < b.to.name; });
+  return moves;
+}
+
+// Row of the GGUF tensor that holds row `row` of the Hugging Face one: GGUF interleaves the two halves of each head.
+int64_t SourceRow(int64_t row, int64_t rows, int64_t heads) {
+  if (heads == 0) return row;
+  const int64_t head_rows = rows / heads, half = head_rows / 2;
+  const int64_t head = row / head_rows, within = row % head_rows;
+  return head * head_rows + 2 * (within % half) + within / half;
+}
+
+absl::Status Append(std::span<const float> values, DType dtype, SafetensorsWriter& writer) {
+  if (dtype == DType::kF32) return writer.Append(std::as_bytes(values));
+  std::vector<uint16_t> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(), F32ToBF16);
+  return writer.Append(std::as_bytes(std::span(rounded)));
+}
+
+// Dequantises row by row, in pieces of about a megabyte.
+absl::Status StreamTensor(const GgufTensor& tensor, const Move& move, SafetensorsWriter& writer) {
+  if (tensor.bytes.empty()) return absl::OkStatus();
+  const GgmlTypeRow& type = *tensor.type.row;
+  const int64_t elements = static_cast<int64_t>(tensor.bytes.size()) / type.block_bytes * type.block_elements;
+  const int64_t rows = move.permuted_heads != 0 || tensor.shape.size() > 1 ? tensor.shape[0] : 1;
+  const int64_t columns = elements / rows;
+  const int64_t row_bytes = static_cast<int64_t>(tensor.bytes.size()) / rows;
+  const int64_t rows_at_once = std::max<int64_t>(1, kChunkElements / columns);
+  std::vector<float> values;
+  for (int64_t begin = 0; begin < rows; begin += rows_at_once) {
+    const int64_t end = std::min(rows, begin + rows_at_once);
+    values.resize(static_cast<size_t>((end - begin) * columns));
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t source = SourceRow(row, rows, move.permuted_heads);
+      Dequantise(tensor.type,
+                 tensor.bytes.subspan(static_cast<size_t>(source * row_bytes), static_cast<size_t>(row_bytes)),
+                 std::span(values).subspan(static_cast<size_t>((row - begin) * columns), static_cast<size_t>(columns)));
+    }
+    IHA_RETURN_IF_ERROR(Append(values, move.to.dtype, writer));
+  }
+  return absl::OkStatus();
+}
+
+std::string RecordText(const Digest& source, DType dtype) {
+  ordered_json record;
+  record["importer"] = kImporterVersion;
+  record["source_sha256"] = source.Hex();
+  record["dtype"] = NameOf(dtype);
+  return record.dump(2) + "\n";
+}
+
+// Fills `folder`, which exists and is empty.
+absl::Status WriteFolder(const GgufFile& file, const GgufModel& model, DType dtype, const std::string& record,
+                         const std::string& folder) {
+  IHA_ASSIGN_OR_RETURN(std::vector<TextFile> texts, ConfigFiles(file, model, dtype));
+  IHA_ASSIGN_OR_RETURN(std::vector<TextFile> tokenizer, TokenizerFiles(file, model));
+  IHA_ASSIGN_OR_RETURN(const std::vector<Move> moves, PlanMoves(file, model, dtype));
+  std::move(tokenizer.begin(), tokenizer.end(), std::back_inserter(texts));
+  texts.push_back({kRecord, record});
+  for (const TextFile& text : texts) IHA_RETURN_IF_ERROR(WriteFileAtomic(folder + "/" + text.name, text.contents));
+
+  std::vector<TensorPlan> plan;
+  for (const Move& move : moves) plan.push_back(move.to);
+  IHA_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                       SafetensorsWriter::Create(folder + "/model.safetensors", plan, {{"format", "pt"}}));
+  for (const Move& move : moves) {
+    IHA_RETURN_IF_ERROR(StreamTensor(file.tensors().find(move.from)->second, move, writer));
+  }
+  return writer.Finish();
+}
+
+// Removes the temporary folder unless it has been renamed.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+absl::StatusOr<GgufImport> Describe(const std::string& folder, bool already_there) {
+  IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));
+  return GgufImport{already_there, static_cast<int64_t>(checkpoint.tensors().size()), checkpoint.parameters()};
+}
+
+}  // namespace
+
+absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype) {
+  if (dtype != DType::kF32 && dtype != DType::kBF16) {
+    return InvalidArgument("dtype is {}, expected f32 or bf16", NameOf(dtype));
+  }
+  IHA_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(gguf_path));
+  IHA_ASSIGN_OR_RETURN(const GgufModel model, ReadGgufModel(file));
+  const std::span<const std::byte> bytes = file.bytes();
+  const std::string record = RecordText(Sha256Of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}), dtype);
+
+  fs::path target = fs::path(out).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // a trailing slash
+  std::error_code error;
+  if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
+    const absl::StatusOr<std::string> found = ReadFile((target / kRecord).string());
+    if (found.ok() && *found == record) return Describe(target.string(), true);
+    return AlreadyExists("{}: exists and is not this import of {}: remove it or choose another --out", target.string(),
+                         gguf_path);
+  }
+  if (target.has_parent_path()) IHA_RETURN_IF_ERROR(MakeFolders(target.parent_path().string()));
+  const TemporaryFolder temporary(fmt::format("{}.tmp.{}", target.string(), ::getpid()));
+  IHA_RETURN_IF_ERROR(MakeFolders(temporary.path()));
+  IHA_RETURN_IF_ERROR(WriteFolder(file, model, dtype, record, temporary.path()));
+  IHA_ASSIGN_OR_RETURN(const GgufImport result, Describe(temporary.path(), false));
+  if (std::rename(temporary.path().c_str(), target.c_str()) != 0) {
+    return ErrnoStatus(target.string(), "cannot rename the finished import to", errno);
+  }
+  return result;
+}
+
+}  // namespace iha::checkpoint
