@@ -1,0 +1,92 @@
+// Benchmark specs as text, the registry, options and their errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "benchmarks/benchmark.h"
+
+namespace iha::benchmarks {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(BenchmarkSpec, RoundTripsWithEscapes) {
+  const auto ref = ParseBenchmarkRef("gsm8k?prompt=chat&fewshot=8&system=Be%20brief%26kind%3D%25");
+  ASSERT_TRUE(ref.ok()) << ref.status();
+  EXPECT_EQ(ref->name, "gsm8k");
+  EXPECT_EQ(ref->options.at("system"), "Be brief&kind=%");
+  EXPECT_EQ(ToString(*ref), "gsm8k?fewshot=8&prompt=chat&system=Be%20brief%26kind%3D%25");
+  EXPECT_EQ(*ParseBenchmarkRef(ToString(*ref)), *ref);
+  EXPECT_EQ(ToString(*ParseBenchmarkRef("gsm8k")), "gsm8k");
+  EXPECT_EQ(ParseBenchmarkRef("gsm8k?system=")->options.at("system"), "");
+}
+
+TEST(BenchmarkSpec, BadSpecsNameTheirPart) {
+  const std::pair<const char*, const char*> bad[] = {
+      {"", "name is empty"},        {"?a=1", "name is empty"},        {"gsm8k?fewshot", "option=value"},
+      {"gsm8k?=3", "option=value"}, {"gsm8k?a=1&a=2", "given twice"}, {"gsm8k?a=%2", "two hex digits"},
+      {"gsm8k?", "option=value"},
+  };
+  for (const auto& [spec, part] : bad) {
+    const auto ref = ParseBenchmarkRef(spec);
+    EXPECT_EQ(ref.status().code(), absl::StatusCode::kInvalidArgument) << spec;
+    EXPECT_THAT(ErrorOf(ref.status()), HasSubstr(part)) << spec;
+  }
+}
+
+TEST(Registry, ListsEachBenchmarkOnceWithWhatItNeeds) {
+  std::set<std::string> names;
+  for (const BenchmarkInfo& info : ListBenchmarks()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_FALSE(info.version.empty() || info.grader_version.empty() || info.protocol.empty()) << info.name;
+    EXPECT_FALSE(info.default_metrics.empty());
+    for (const MetricInfo& metric : info.metrics) EXPECT_FALSE(metric.description.empty()) << metric.name;
+  }
+  EXPECT_EQ(names.count("gsm8k") + names.count("gsm8k_demo"), 2u);
+}
+
+TEST(Registry, UnknownNameSuggestsTheNearest) {
+  const auto opened = OpenBenchmark({"gsm8k_dem", {}}, "");
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf(opened.status()), HasSubstr("gsm8k_demo"));
+}
+
+TEST(Options, BadOnesAreRefusedWithWhatIsExpected) {
+  const std::pair<std::map<std::string, std::string>, const char*> bad[] = {
+      {{{"fewshots", "5"}}, "fewshot"},
+      {{{"fewshot", "six"}}, "integer from 0 to 5"},
+      {{{"fewshot", "6"}}, "integer from 0 to 5"},
+      {{{"fewshot", "-1"}}, "integer from 0 to 5"},
+      {{{"exemplars", "random"}}, "first_n, per_item, lm_eval"},
+      {{{"prompt", "chatty"}}, "plain, chat, chat_single"},
+      {{{"fewshot_seed", "1.5"}}, "fewshot_seed"},
+  };
+  for (const auto& [options, part] : bad) {
+    const auto opened = OpenBenchmark({"gsm8k_demo", options}, "");
+    EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument) << part;
+    EXPECT_THAT(ErrorOf(opened.status()), HasSubstr(part));
+  }
+}
+
+TEST(Options, DefaultsAreFilledIn) {
+  const auto opened = OpenBenchmark({"gsm8k_demo", {{"fewshot", "2"}}}, "");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(ToString((*opened)->ref()),
+            "gsm8k_demo?exemplars=first_n&fewshot=2&fewshot_seed=1234&prompt=plain&system=");
+}
+
+TEST(PromptDigest, ChangesWithAnythingThatThePromptDependsOn) {
+  const auto digest = [](const std::map<std::string, std::string>& options, int64_t items) {
+    return PromptDigest(**OpenBenchmark({"gsm8k_demo", options}, ""), items);
+  };
+  EXPECT_EQ(digest({}, 24), digest({{"fewshot", "5"}}, 24));
+  EXPECT_NE(digest({}, 24), digest({}, 23));
+  EXPECT_NE(digest({}, 24), digest({{"fewshot", "4"}}, 24));
+  EXPECT_NE(digest({}, 24), digest({{"exemplars", "per_item"}}, 24));
+  EXPECT_NE(digest({}, 24), digest({{"prompt", "chat"}}, 24));
+  EXPECT_NE(digest({}, 24), digest({{"system", "x"}}, 24));
+}
+
+}  // namespace
+}  // namespace iha::benchmarks
