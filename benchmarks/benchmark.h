@@ -3,6 +3,8 @@
 // A Benchmark is immutable after Open and thread-safe. The planner asks it for sizes and digests, the worker for
 // prompts, grades and item values, the coordinator re-runs Grade (pure graders only). Rendering never looks at the
 // model except for chat forms, which need the checkpoint's template: the caller renders `messages` with it.
+// Only OpenBenchmark reads files (blocking; a few ms: the digests are checked); all else is pure and never blocks.
+// Indices are 0 <= index < size(); another is the caller's bug.
 // Errors: InvalidArgument for bad options (names the option, lists the known ones), NotFound / DataLoss for missing or
 // changed data files (file, found and expected digest, how to import).
 #pragma once
@@ -62,7 +64,8 @@ class Benchmark {
   virtual int64_t size() const = 0;
   virtual std::string ItemId(int64_t index) const = 0;
   virtual Prompt Render(int64_t index) const = 0;
-  // One grade for each of info().metrics, in order. `text` is the stored generation text, raw.
+  // One grade for each of info().metrics, in order. `text` is the stored generation text, raw. What a metric can't
+  // judge is a grade with `unscored` set and the reason, never a wrong answer.
   virtual std::vector<SampleGrade> Grade(int64_t index, const std::string& text) const = 0;
   // Reference answer, for `explain` and samples.jsonl.
   virtual std::string Gold(int64_t index) const = 0;
@@ -72,22 +75,31 @@ class Benchmark {
 // Every benchmark there is, in listing order (explicit list; no static registration).
 std::vector<BenchmarkInfo> ListBenchmarks();
 
-// `data_root` may be "" when the benchmark is bundled. NotFound suggests the nearest name.
+// `data_root` may be "" when the benchmark is bundled. NotFound: an unknown name (suggests the nearest) or a missing
+// data file; DataLoss: a changed one; InvalidArgument: a bad option.
 absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root);
 
-// "gsm8k?fewshot=8&prompt=chat"; InvalidArgument names the bad part.
+// "gsm8k?fewshot=8&prompt=chat"; InvalidArgument names the bad part. In values %XX stands for a byte, so that they can
+// hold "&", "%" and spaces; ToString writes options in key order and escapes all but letters, digits and "-_.,:@/".
+// The name and the options are not checked here: OpenBenchmark does.
 absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec);
 std::string ToString(const BenchmarkRef& ref);
 
 // Digest of all prompts, stops and options of the first `items` items: two runs are comparable only if it is equal.
 Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 
-// The item's values for `metrics` (SweepEntry::metrics) from its samples' grades: mean over samples for a base metric,
-// vote for maj@k, pass@k. Pure; the coordinator recomputes it (INV-RES-3). InvalidArgument for an unknown metric.
+// The item's values for `metrics` (as ResolveMetrics gives them), in that order, from its samples' grades (one vector a
+// sample, in sample order, at least one): mean over samples for a base metric, Maj@k, pass@k (scoring/vote.h). A sample
+// that a metric could not score makes the item's value unscored, for its reason; k > samples gives kUndefined. Pure;
+// the coordinator recomputes it (INV-RES-3). InvalidArgument: no samples, or a metric that the samples have no grade
+// of.
 absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
                                                   const std::vector<std::vector<SampleGrade>>& grades);
-// Checks metric names against a benchmark and sample count before a sweep is stored; k > samples is allowed and gives
-// kUndefined cells. Fills in defaults when `metrics` is empty.
+
+// Checks metric names against a benchmark and gives their full form: "maj@5" becomes "maj@5?metric=NAME" with NAME the
+// first default metric; "&rule=lm_eval" stays only where it is not the default rule. Empty `metrics`: the default ones,
+// and maj@k of the first for k > 1 samples. k > samples is allowed (kUndefined cells). InvalidArgument: unknown or
+// repeated metrics, bad k or rule.
 absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& info, const SamplingParams& sampling,
                                                         const std::vector<std::string>& metrics);
 

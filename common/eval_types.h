@@ -147,7 +147,7 @@ struct Score {
 // One grader's verdict on one sample.
 struct SampleGrade {
   std::string metric;     // base metric, "gsm8k.strict_match"
-  std::string extracted;  // normalised answer; what votes are grouped by
+  std::string extracted;  // the answer as the metric's tool logs it ("[invalid]" included); votes group its normal form
   bool valid = false;     // false: nothing could be extracted
   Unscored unscored = Unscored::kScored;
   Score score;
