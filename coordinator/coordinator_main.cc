@@ -1,0 +1,103 @@
+// iha-coordinator: the service: one database, many workers and clients.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "common/clock.h"
+#include "common/errors.h"
+#include "common/fault_point.h"
+#include "common/file.h"
+#include "common/shutdown.h"
+#include "common/text.h"
+#include "common/version.h"
+#include "coordinator/rpc/server.h"
+#include "coordinator/service/service.h"
+
+namespace iha::coordinator {
+namespace {
+
+struct Flags {
+  ServerOptions server;
+  std::string db;
+  std::string data_root;
+  std::string token_file;
+  std::string faults;
+};
+
+void Print(const std::string& line) { std::cerr << "iha-coordinator: " << TerminalSafe(line) << std::endl; }
+
+int Fail(const absl::Status& status) {
+  Print(std::string(status.message()));
+  return ExitCodeFor(status);
+}
+
+int Run(Flags flags) {
+  ShutdownSignals signals;
+  if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
+  if (!flags.token_file.empty()) {
+    const auto token = ReadFile(flags.token_file);
+    if (!token.ok()) return Fail(token.status());
+    flags.server.token = token->substr(0, token->find_last_not_of(" \r\n\t") + 1);
+    if (flags.server.token.empty()) return Fail(InvalidArgument("{}: the token is empty", flags.token_file));
+  }
+  RealClock clock;
+  auto service = Service::Open({.db = flags.db, .data_root = flags.data_root, .log = Print}, clock);
+  if (!service.ok()) return Fail(service.status());
+  auto server = RpcServer::Start((*service)->api(), (*service)->api(), flags.server);
+  if (!server.ok()) return Fail(server.status());
+  // Scripts wait for this line; with port 0 it tells them the port.
+  const bool unix_socket = flags.server.address.starts_with("unix:");
+  const std::string bound =
+      unix_socket
+          ? flags.server.address
+          : fmt::format("{}:{}", flags.server.address.substr(0, flags.server.address.rfind(':')), (*server)->port());
+  Print(fmt::format("listening on {}, database {}", bound, flags.db));
+
+  absl::Mutex mu;
+  bool stop = false;
+  signals.Watch([&] {
+    const absl::MutexLock lock(&mu);
+    stop = true;
+  });
+  {
+    const absl::MutexLock lock(&mu);
+    mu.Await(absl::Condition(&stop));
+  }
+  Print("stopping");
+  (*server)->Shutdown(absl::Seconds(5));
+  return kExitOk;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  const char* data = std::getenv("IHA_EVAL_DATA");
+  const char* home = std::getenv("HOME");
+  flags.data_root =
+      data != nullptr && *data != '\0' ? data : std::string(home == nullptr ? "." : home) + "/.local/share/iha-eval";
+  CLI::App app("The evaluation service: plans sweeps, leases shards to workers, keeps results.", "iha-coordinator");
+  app.set_version_flag("--version", std::string("iha-coordinator ") + kVersion);
+  app.add_option("--listen", flags.server.address, "HOST:PORT (port 0 = any free) or unix:/path")->required();
+  app.add_option("--db", flags.db, "SQLite file; created if absent")->required();
+  app.add_option("--data-root", flags.data_root, "benchmark data");
+  app.add_option("--token-file", flags.token_file, "file with a secret that every call must carry");
+  app.add_option("--tls-cert", flags.server.tls_cert, "PEM certificate; turns TLS on");
+  app.add_option("--tls-key", flags.server.tls_key, "PEM key");
+  app.add_option("--tls-client-ca", flags.server.tls_client_ca, "PEM: clients must have a certificate it signed");
+  app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
+  app.footer("Example:\n  iha-coordinator --listen 127.0.0.1:7000 --db sweeps.db");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    Print(fmt::format("{}; see iha-coordinator --help", error.what()));
+    return kExitUsage;
+  }
+  return Run(std::move(flags));
+}
+
+}  // namespace
+}  // namespace iha::coordinator
+
+int main(int argc, char** argv) { return iha::coordinator::Main(argc, argv); }

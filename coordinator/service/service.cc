@@ -1,0 +1,111 @@
+#include "coordinator/service/service.h"
+
+#include <charconv>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "common/version.h"
+#include "coordinator/store/sqlite_store.h"
+#include "reports/aggregate.h"
+#include "reports/ranks.h"
+#include "reports/render.h"
+#include "reports/table.h"
+
+namespace iha::coordinator {
+namespace {
+
+double ToDouble(const scoring::Rational& value) {
+  const std::string text = value.ToFixed(17);
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snapshot& snapshot, size_t job_index) {
+  const reports::JobRows& job = snapshot.jobs[job_index];
+  std::vector<MetricValueRecord> records;
+  for (const reports::Cell& cell : reports::CellsOf(job)) {
+    MetricValueRecord& record = records.emplace_back();
+    record.job = job.id;
+    record.metric = cell.metric;
+    record.grader_version = job.spec.grader_version;
+    record.items_digest = reports::RowsDigest(job);
+    record.planned = cell.planned;
+    record.scored = cell.scored;
+    if (!cell.value.has_value()) continue;
+    record.value = ToDouble(*cell.value);
+    record.low = cell.interval->low;
+    record.high = cell.interval->high;
+  }
+  return records;
+}
+
+absl::StatusOr<std::vector<AverageRankRecord>> AverageRankRows(const reports::Snapshot& snapshot) {
+  IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, {}));
+  Sha256 rows;
+  for (const reports::JobRows& job : snapshot.jobs) rows.Update(reports::RowsDigest(job).Hex());
+  const Digest digest = rows.Finish();
+  std::vector<AverageRankRecord> records;
+  for (size_t m = 0; m < table.rows.size(); m++) {
+    AverageRankRecord& record = records.emplace_back();
+    record.sweep = snapshot.sweep;
+    record.model_index = static_cast<int32_t>(m);
+    record.items_digest = digest;
+    if (table.rows[m].average_rank.has_value()) record.value = ToDouble(*table.rows[m].average_rank);
+  }
+  return records;
+}
+
+absl::StatusOr<std::string> RenderTable(const reports::Snapshot& snapshot, const std::string& layout,
+                                        const std::string& baseline, const std::string& format) {
+  IHA_ASSIGN_OR_RETURN(const reports::Table table,
+                       reports::BuildTable(snapshot, {.layout = layout, .baseline = baseline}));
+  return reports::Render(table, format);
+}
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+
+}  // namespace
+
+BenchmarkOpener OpenerFor(const std::string& data_root) {
+  return [data_root](const BenchmarkRef& ref) { return benchmarks::OpenBenchmark(ref, data_root); };
+}
+
+absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, Clock& clock) {
+  std::unique_ptr<Service> service(new Service(std::move(options), clock));
+  IHA_ASSIGN_OR_RETURN(service->store_, OpenSqliteStore({.path = service->options_.db}));
+  CoordinatorConfig config;
+  config.version = kVersion;
+  config.metric_values = MetricValues;
+  config.average_ranks = AverageRankRows;
+  config.render_table = RenderTable;
+  IHA_ASSIGN_OR_RETURN(
+      service->coordinator_,
+      Coordinator::Open(service->store_.get(), &clock, OpenerFor(service->options_.data_root), std::move(config)));
+  service->ticker_ = std::thread([self = service.get()] { self->TickLoop(); });
+  return service;
+}
+
+Service::~Service() {
+  {
+    const absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  if (ticker_.joinable()) ticker_.join();
+}
+
+void Service::TickLoop() {
+  for (;;) {
+    if (const absl::Status status = coordinator_->Tick(); !status.ok() && options_.log) {
+      options_.log(fmt::format("background step: {}", std::string(status.message())));
+    }
+    const absl::MutexLock lock(&mu_);
+    const absl::Duration next = clock_.Elapsed() + kTick;
+    if (clock_.AwaitUntil(
+            &mu_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_; }, next)) {
+      return;
+    }
+  }
+}
+
+}  // namespace iha::coordinator

@@ -1,0 +1,51 @@
+// service.h: a whole coordinator over one database file: store, coordinator, reports' aggregation and the background
+// tick, as iha-coordinator and `iha-eval run` both need it.
+//
+// Thread: api() may be called from any; the tick runs on a thread of its own. Errors of Open: those of OpenSqliteStore
+// and Coordinator::Open.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/clock.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/store/store.h"
+
+namespace iha::coordinator {
+
+struct ServiceOptions {
+  std::string db;         // file; created if absent
+  std::string data_root;  // benchmark data
+  std::function<void(const std::string& line)> log;
+};
+
+class Service {
+ public:
+  // `clock` must outlive the service.
+  static absl::StatusOr<std::unique_ptr<Service>> Open(ServiceOptions options, Clock& clock);
+  ~Service();
+
+  Coordinator& api() { return *coordinator_; }
+  Store& store() { return *store_; }
+
+ private:
+  Service(ServiceOptions options, Clock& clock) : options_(std::move(options)), clock_(clock) {}
+  void TickLoop();
+
+  const ServiceOptions options_;
+  Clock& clock_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Coordinator> coordinator_;
+  absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread ticker_;
+};
+
+// The opener of real benchmarks below `data_root`.
+BenchmarkOpener OpenerFor(const std::string& data_root);
+
+}  // namespace iha::coordinator
