@@ -58,7 +58,6 @@ struct GemmTuning {
   int max_rows = 0;      // rows of a register tile; 0: the target's own
   size_t k_block = 0;    // k of one pass over a panel; 0: automatic
   size_t row_block = 0;  // rows of A packed at a time; 0: automatic
-  int widen = -1;        // 1: widen a panel to fp32 scratch first, 0: in registers, -1: automatic
   int split_rows = -1;   // threads take row blocks (1) or column blocks (0), -1: automatic
 };
 

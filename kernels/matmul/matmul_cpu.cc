@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/tile-inl.h"
@@ -67,19 +66,8 @@ struct Reader<ReadBF16> {
   }
 };
 
-// kn rows of a panel as [k][16] fp32; out has room for kn + 1 rows.
-template <class R>
-HWY_INLINE void WidenPanel(const R& r, size_t kn, float* out) {
-  for (size_t k = 0; k < kn; k += R::kStep) {
-    for (int j = 0; j < kVectors; ++j) {
-      VStore(r.template Load<0>(k, 0, j), out + k * 16 + j * kLanes);
-      if constexpr (R::kStep == 2) VStore(r.template Load<1>(k, 0, j), out + (k + 1) * 16 + j * kLanes);
-    }
-  }
-}
-
 struct Scratch {
-  GemmScratch a, b, c;
+  GemmScratch a, last_panel;
 };
 static Scratch& ThreadScratch() {
   static thread_local Scratch scratch;
@@ -91,7 +79,7 @@ template <class R>
 void LastPanel(const GemmJob& g, size_t m0, size_t m1, int max_rows) {
   const PackedWeights& w = *g.w;
   const size_t p = w.panels() - 1;
-  float* t = ThreadScratch().c.Get((m1 - m0) * 16);
+  float* t = ThreadScratch().last_panel.Get((m1 - m0) * 16);
   const auto reader = [&](size_t) { return Reader<R>::At(w, p); };
   for (size_t m = m0; m < m1; m += max_rows) {
     const int rows = static_cast<int>(std::min<size_t>(max_rows, m1 - m));
@@ -143,31 +131,28 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
   const PackedWeights& w = *g.w;
   Scratch& scratch = ThreadScratch();
   const size_t k_all = w.k();
-  const size_t kc = g.tuning.k_block != 0 ? g.tuning.k_block : k_all <= 768 ? (k_all / 2 + 31) / 32 * 32 : 352;
+  // Long k blocks win up to 2048 (C is loaded and stored less often); equal ones, a multiple of 32.
+  constexpr size_t kLongestBlock = 2048;
+  const size_t passes = (k_all + kLongestBlock - 1) / kLongestBlock;
+  const size_t kc = g.tuning.k_block != 0 ? g.tuning.k_block : ((k_all + passes - 1) / passes + 31) / 32 * 32;
   const size_t mc = g.tuning.row_block != 0 ? g.tuning.row_block : 192;
   for (size_t mb = m0; mb < m1; mb += mc) {
     const size_t rows = std::min(mc, m1 - mb);
     const RowTiles tiles{rows, (rows + max_rows - 1) / max_rows};
+    // Panels side by side while they stay in L2: as many as the larger of the tiles takes.
+    const int tile_rows_max = static_cast<int>((rows + tiles.tiles - 1) / tiles.tiles);
+    const size_t group = TilePanels(tile_rows_max, R::kMaxAcc);
     for (size_t k = 0; k < k_all; k += kc) {
       const size_t ke = std::min(k_all, k + kc), kn = ke - k;
       float* pa = scratch.a.Get(rows * kn + 64);
       PackTiles(g, mb, tiles, k, kn, pa);
-      for (size_t p = p0; p < p1; ++p) {
-        const auto run = [&](auto reader_type, const auto& reader) {
-          using Panel = decltype(reader_type);
-          for (size_t t = 0; t < tiles.tiles; ++t) {
-            const size_t r0 = tiles.Begin(t), tile_rows = tiles.Begin(t + 1) - r0;
-            RunPanels<Panel>(static_cast<int>(tile_rows), 1, pa + r0 * kn, 1, tile_rows, reader,
-                             g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0);
-          }
-        };
-        const R stored = Reader<R>::At(w, p, k);
-        if (g.tuning.widen == 1) {
-          float* pb = scratch.b.Get((kn + 1) * 16);
-          WidenPanel(stored, kn, pb);
-          run(ReadF32{}, [&](size_t) { return ReadF32{pb, 0, 16}; });
-        } else {
-          run(R{}, [&](size_t) { return stored; });
+      for (size_t p = p0; p < p1; p += group) {
+        const size_t np = std::min(group, p1 - p);
+        const auto reader = [&](size_t q) { return Reader<R>::At(w, p + q, k); };
+        for (size_t t = 0; t < tiles.tiles; ++t) {
+          const size_t r0 = tiles.Begin(t), tile_rows = tiles.Begin(t + 1) - r0;
+          RunPanels<R>(static_cast<int>(tile_rows), np, pa + r0 * kn, 1, tile_rows, reader,
+                       g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0);
         }
       }
     }

@@ -143,6 +143,9 @@ HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const R
   for (; p + kPanels <= np; p += kPanels) {
     Tile<kRows, kPanels>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
   }
+  if constexpr (kPanels > 4) {
+    for (; p + 4 <= np; p += 4) Tile<kRows, 4>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+  }
   if constexpr (kPanels > 2) {
     for (; p + 2 <= np; p += 2) Tile<kRows, 2>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
   }

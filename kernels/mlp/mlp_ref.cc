@@ -10,7 +10,8 @@ double Activate(Activation activation, double x) {
     case Activation::kSilu:
       return x / (1.0 + std::exp(-x));
     case Activation::kGeluTanh:
-      return 0.5 * x * (1.0 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+      // 0.5 (1 + tanh(u)) written as 1 / (1 + exp(-2 u)): for x << 0 the sum 1 + tanh cancels even in double.
+      return x / (1.0 + std::exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case Activation::kRelu:
       return x < 0 ? 0.0 : x;
     case Activation::kIdentity:

@@ -1,0 +1,80 @@
+#include "kernels/support/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace iha::kernels {
+namespace {
+
+TEST(ThreadPool, EveryJobOnceWithItsOwnThreadNumber) {
+  for (const int threads : {0, 1, 2, 4}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.Threads(), threads < 1 ? 1 : threads);
+    std::vector<std::atomic<int>> busy(static_cast<size_t>(pool.Threads()));
+    for (const size_t jobs : {0, 1, 2, 3, 100, 5000}) {
+      std::vector<int> done(jobs, 0);  // plain ints: a job claimed twice is a race that TSan reports
+      std::atomic<int> clashes{0};
+      pool.Run(jobs, [&](size_t job, int thread) {
+        if (busy[static_cast<size_t>(thread)].exchange(1) != 0) clashes.fetch_add(1);
+        ++done[job];
+        busy[static_cast<size_t>(thread)].store(0);
+      });
+      for (size_t j = 0; j < jobs; ++j) ASSERT_EQ(done[j], 1) << j << " of " << jobs << " with " << threads;
+      EXPECT_EQ(clashes.load(), 0);
+    }
+  }
+}
+
+// Many short runs whose data are plain variables of the caller: what a job wrote must be visible after Run, and a
+// worker that wakes late must not touch the next run.
+TEST(ThreadPool, ManyShortRuns) {
+  ThreadPool pool(4);
+  size_t total = 0, want = 0;
+  for (size_t run = 0; run < 20000; ++run) {
+    const size_t jobs = run % 7;
+    size_t results[7] = {};
+    pool.Run(jobs, [&](size_t job, int) { results[job] = job + run; });
+    for (size_t j = 0; j < jobs; ++j) {
+      total += results[j];
+      want += j + run;
+    }
+  }
+  EXPECT_EQ(total, want);
+}
+
+TEST(ThreadPool, SleepingWorkersWakeUp) {
+  ThreadPool pool({3, true});
+  for (int round = 0; round < 5; ++round) {
+    // Long enough a pause that workers go to sleep: their spin is about 50 us, and nothing here depends on them.
+    for (int i = 0; i < 2000; ++i) std::this_thread::yield();
+    std::atomic<size_t> sum{0};
+    pool.Run(1000, [&](size_t job, int) { sum.fetch_add(job, std::memory_order_relaxed); });
+    EXPECT_EQ(sum.load(), 499500u);
+  }
+}
+
+TEST(ThreadPool, MoreJobsThanOneWordHolds) {
+  ThreadPool pool(2);
+  const size_t jobs = (size_t{1} << 21) + 5;
+  std::vector<uint8_t> done(jobs, 0);
+  pool.Run(jobs, [&](size_t job, int) { ++done[job]; });
+  size_t once = 0;
+  for (const uint8_t d : done) once += d == 1;
+  EXPECT_EQ(once, jobs);
+}
+
+TEST(SerialFor, JobsInOrder) {
+  SerialFor serial;
+  std::vector<size_t> seen;
+  serial.Run(3, [&](size_t job, int thread) {
+    EXPECT_EQ(thread, 0);
+    seen.push_back(job);
+  });
+  EXPECT_EQ(seen, (std::vector<size_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace iha::kernels
