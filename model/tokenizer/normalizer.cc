@@ -1,0 +1,173 @@
+#include "model/tokenizer/normalizer.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "model/tokenizer/pattern.h"
+#include "model/tokenizer/unicode.h"
+
+namespace iha::tokenizer {
+namespace {
+
+using Ptr = std::unique_ptr<const Normalizer>;
+
+class SequenceNormalizer : public Normalizer {
+ public:
+  explicit SequenceNormalizer(std::vector<Ptr> parts) : parts_(std::move(parts)) {}
+  std::string Apply(std::string text) const override {
+    for (const Ptr& part : parts_) text = part->Apply(std::move(text));
+    return text;
+  }
+
+ private:
+  std::vector<Ptr> parts_;
+};
+
+class FormNormalizer : public Normalizer {
+ public:
+  explicit FormNormalizer(NormalForm form) : form_(form) {}
+  std::string Apply(std::string text) const override { return Normalize(text, form_); }
+
+ private:
+  NormalForm form_;
+};
+
+class PrependNormalizer : public Normalizer {
+ public:
+  explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
+  std::string Apply(std::string text) const override {
+    if (!text.empty()) text.insert(0, prefix_);
+    return text;
+  }
+
+ private:
+  std::string prefix_;
+};
+
+class ReplaceNormalizer : public Normalizer {
+ public:
+  ReplaceNormalizer(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+  std::string Apply(std::string text) const override {
+    std::vector<Span> matches;
+    PatternMatcher(pattern_).FindAll(text, &matches);
+    if (matches.empty()) return text;
+    std::string out;
+    size_t copied = 0;
+    for (const Span& match : matches) {
+      out.append(text, copied, match.begin - copied);
+      out += content_;
+      copied = match.end;
+    }
+    return out.append(text, copied);
+  }
+
+ private:
+  Pattern pattern_;
+  std::string content_;
+};
+
+// One function of each character.
+class CharNormalizer : public Normalizer {
+ public:
+  using Map = void (*)(char32_t, std::string*);
+  explicit CharNormalizer(Map map) : map_(map) {}
+  std::string Apply(std::string text) const override {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t i = 0; i < text.size();) {
+      const CodePoint c = FirstChar(std::string_view(text).substr(i));
+      map_(c.value, &out);
+      i += c.length;
+    }
+    return out;
+  }
+
+ private:
+  Map map_;
+};
+void DropMark(char32_t c, std::string* out) {
+  if (!IsMark(c)) AppendUtf8(c, out);
+}
+
+class StripNormalizer : public Normalizer {
+ public:
+  StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
+  std::string Apply(std::string text) const override {
+    std::string_view rest = text;
+    while (left_ && !rest.empty() && IsWhiteSpace(FirstChar(rest).value)) rest.remove_prefix(FirstChar(rest).length);
+    while (right_ && !rest.empty()) {
+      const size_t last = LastCharStart(rest);
+      if (!IsWhiteSpace(FirstChar(rest.substr(last)).value)) break;
+      rest = rest.substr(0, last);
+    }
+    return std::string(rest);
+  }
+
+ private:
+  bool left_, right_;
+};
+
+class ByteLevelNormalizer : public Normalizer {
+ public:
+  std::string Apply(std::string text) const override {
+    std::string out;
+    AppendByteAlphabet(text, &out);
+    return out;
+  }
+};
+
+absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth);
+
+absl::StatusOr<Ptr> ParseSequence(const Json& value, const std::string& path, int depth) {
+  IHA_ASSIGN_OR_RETURN(const Json* const list, GetArray(value, "normalizers", path));
+  std::vector<Ptr> parts;
+  for (size_t i = 0; i < list->size(); ++i) {
+    IHA_ASSIGN_OR_RETURN(Ptr part, ParseAt((*list)[i], fmt::format("{}.normalizers[{}]", path, i), depth + 1));
+    parts.push_back(std::move(part));
+  }
+  return std::make_unique<SequenceNormalizer>(std::move(parts));
+}
+
+absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth) {
+  if (depth > kMaxNesting) return TooDeep(path);
+  IHA_RETURN_IF_ERROR(ExpectObject(value, path));
+  IHA_ASSIGN_OR_RETURN(const std::string type, GetString(value, "type", path));
+  if (type == "Sequence") return ParseSequence(value, path, depth);
+  if (type == "NFC") return std::make_unique<FormNormalizer>(NormalForm::kNfc);
+  if (type == "NFD") return std::make_unique<FormNormalizer>(NormalForm::kNfd);
+  if (type == "NFKC") return std::make_unique<FormNormalizer>(NormalForm::kNfkc);
+  if (type == "NFKD") return std::make_unique<FormNormalizer>(NormalForm::kNfkd);
+  if (type == "Prepend") {
+    IHA_ASSIGN_OR_RETURN(std::string prefix, GetString(value, "prepend", path));
+    return std::make_unique<PrependNormalizer>(std::move(prefix));
+  }
+  if (type == "Replace") {
+    IHA_ASSIGN_OR_RETURN(Pattern pattern, Pattern::Parse(value, path));
+    IHA_ASSIGN_OR_RETURN(std::string content, GetString(value, "content", path));
+    return std::make_unique<ReplaceNormalizer>(std::move(pattern), std::move(content));
+  }
+  if (type == "Lowercase") return std::make_unique<CharNormalizer>(AppendLower);
+  if (type == "StripAccents") return std::make_unique<CharNormalizer>(DropMark);
+  if (type == "Strip") {
+    IHA_ASSIGN_OR_RETURN(const bool left, GetBool(value, "strip_left", path));
+    IHA_ASSIGN_OR_RETURN(const bool right, GetBool(value, "strip_right", path));
+    return std::make_unique<StripNormalizer>(left, right);
+  }
+  if (type == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
+  return Unsupported(path + ".type", type,
+                     {"ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Prepend", "Replace", "Sequence", "Strip",
+                      "StripAccents"});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Normalizer>> Normalizer::Parse(const Json& value, const std::string& path) {
+  if (value.is_null()) return Ptr();
+  return ParseAt(value, path, 0);
+}
+
+}  // namespace iha::tokenizer

@@ -1,0 +1,253 @@
+#include "model/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/canonical.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "model/tokenizer/added_tokens.h"
+#include "model/tokenizer/bpe.h"
+#include "model/tokenizer/decoder.h"
+#include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/post_processor.h"
+#include "model/tokenizer/pre_tokenizer.h"
+#include "model/tokenizer/unicode.h"
+
+namespace iha::tokenizer {
+namespace {
+
+// Llama 3's file has 9 MB, Gemma 3's 33 MB.
+constexpr int64_t kMaxFileBytes = int64_t{512} << 20;
+
+absl::StatusOr<Json> ParseJson(std::string_view text) {
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) return InvalidArgument("not valid JSON (truncated or damaged?)");
+  if (!value.is_object()) return InvalidArgument("found {}, expected an object", JsonKind(value));
+  return value;
+}
+
+const Json& FieldOrNull(const Json& object, const char* key) {
+  static const Json null;
+  const Json* value = Find(object, key);
+  return value == nullptr ? null : *value;
+}
+
+struct Config {
+  std::string chat_template;
+  std::string bos;
+  std::string eos;
+};
+
+// A special token is written as its text or as an object with "content".
+absl::StatusOr<std::string> SpecialText(const Json& config, const char* key) {
+  const Json* value = Find(config, key);
+  if (value != nullptr && value->is_object()) return GetString(*value, "content", key);
+  return GetString(config, key, "", "");
+}
+
+// "chat_template" is a text, or a list of {name, template} of which "default" counts.
+absl::StatusOr<std::string> TemplateText(const Json& config) {
+  const Json* value = Find(config, "chat_template");
+  if (value == nullptr || !value->is_array()) return GetString(config, "chat_template", "", "");
+  for (size_t i = 0; i < value->size(); ++i) {
+    const std::string field = fmt::format("chat_template[{}]", i);
+    IHA_RETURN_IF_ERROR(ExpectObject((*value)[i], field));
+    IHA_ASSIGN_OR_RETURN(const std::string name, GetString((*value)[i], "name", field));
+    if (name == "default") return GetString((*value)[i], "template", field);
+  }
+  return std::string();
+}
+
+absl::StatusOr<Config> ParseConfig(std::string_view text) {
+  Config config;
+  if (text.empty()) return config;
+  IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  IHA_ASSIGN_OR_RETURN(config.chat_template, TemplateText(json));
+  IHA_ASSIGN_OR_RETURN(config.bos, SpecialText(json, "bos_token"));
+  IHA_ASSIGN_OR_RETURN(config.eos, SpecialText(json, "eos_token"));
+  return config;
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  Config config;
+  Digest digest;
+  std::unique_ptr<const Normalizer> normalizer;
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;
+  std::unique_ptr<const Bpe> bpe;
+  AddedTokens added;
+  PostProcessor post_processor;
+  DecoderSpec decoder;
+
+  absl::Status Parse(std::string_view tokenizer_json);
+  // Added tokens and normalized text between them.
+  Pieces Segment(std::string_view valid, bool parse_special) const;
+  void AppendNormalized(std::string text, bool at_start, bool parse_special, Pieces* pieces) const;
+  // What the decoder is given for `id`; nullptr: nothing.
+  const std::string* DecodedText(int32_t id, bool skip_special) const;
+};
+
+absl::Status Tokenizer::Impl::Parse(std::string_view tokenizer_json) {
+  IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(tokenizer_json));
+  IHA_ASSIGN_OR_RETURN(bpe, Bpe::Parse(FieldOrNull(json, "model"), "model"));
+  IHA_ASSIGN_OR_RETURN(normalizer, Normalizer::Parse(FieldOrNull(json, "normalizer"), "normalizer"));
+  IHA_ASSIGN_OR_RETURN(added, AddedTokens::Parse(FieldOrNull(json, "added_tokens"), *bpe, normalizer.get()));
+  IHA_ASSIGN_OR_RETURN(pre_tokenizer, PreTokenizer::Parse(FieldOrNull(json, "pre_tokenizer"), "pre_tokenizer"));
+  IHA_ASSIGN_OR_RETURN(post_processor, PostProcessor::Parse(FieldOrNull(json, "post_processor"), "post_processor"));
+  IHA_ASSIGN_OR_RETURN(decoder, DecoderSpec::Parse(FieldOrNull(json, "decoder"), "decoder"));
+  return absl::OkStatus();
+}
+
+void Tokenizer::Impl::AppendNormalized(std::string text, bool at_start, bool parse_special, Pieces* pieces) const {
+  if (normalizer != nullptr) text = normalizer->Apply(std::move(text));
+  std::vector<AddedPart> parts;
+  added.Cut(text, AddedTokens::Kind::kNormalized, parse_special, &parts);
+  const size_t base = pieces->text.size();
+  for (const AddedPart& part : parts) {
+    pieces->pieces.push_back({base + part.begin, base + part.end, part.id, at_start && part.begin == 0});
+  }
+  pieces->text += text;
+}
+
+Pieces Tokenizer::Impl::Segment(std::string_view valid, bool parse_special) const {
+  Pieces pieces;
+  std::vector<AddedPart> parts;
+  added.Cut(valid, AddedTokens::Kind::kRaw, parse_special, &parts);
+  for (const AddedPart& part : parts) {
+    if (part.id >= 0) {
+      pieces.pieces.push_back({pieces.text.size(), pieces.text.size(), part.id, false});
+    } else {
+      AppendNormalized(std::string(valid.substr(part.begin, part.end - part.begin)), part.begin == 0, parse_special,
+                       &pieces);
+    }
+  }
+  return pieces;
+}
+
+const std::string* Tokenizer::Impl::DecodedText(int32_t id, bool skip_special) const {
+  if (const AddedToken* token = added.ById(id)) return token->special && skip_special ? nullptr : &token->decoded;
+  return bpe->TokenText(id);
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::~Tokenizer() = default;
+
+absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Build(std::string_view tokenizer_json,
+                                                                  std::string_view config_json,
+                                                                  std::optional<std::string> template_file,
+                                                                  const std::string& prefix) {
+  auto impl = std::make_unique<Impl>();
+  if (absl::Status status = impl->Parse(tokenizer_json); !status.ok()) {
+    return Annotate(status, prefix + "tokenizer.json");
+  }
+  absl::StatusOr<Config> config = ParseConfig(config_json);
+  if (!config.ok()) return Annotate(config.status(), prefix + "tokenizer_config.json");
+  impl->config = *std::move(config);
+  if (template_file.has_value()) impl->config.chat_template = *std::move(template_file);
+  CanonicalWriter writer("iha.tokenizer", 1);
+  writer.String(tokenizer_json).String(impl->config.chat_template).String(impl->config.bos).String(impl->config.eos);
+  impl->digest = writer.Hash();
+  return std::unique_ptr<const Tokenizer>(new Tokenizer(std::move(impl)));
+}
+
+absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::FromJson(std::string_view tokenizer_json,
+                                                                     std::string_view config_json) {
+  return Build(tokenizer_json, config_json, std::nullopt, "");
+}
+
+absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Load(const std::string& dir) {
+  const absl::StatusOr<std::string> json = ReadFile(dir + "/tokenizer.json", kMaxFileBytes);
+  if (absl::IsNotFound(json.status())) {
+    return NotFound("{}/tokenizer.json: missing (expected a Hugging Face tokenizer file); import or copy it", dir);
+  }
+  if (!json.ok()) return json.status();
+  const absl::StatusOr<std::string> config = ReadFile(dir + "/tokenizer_config.json", kMaxFileBytes);
+  if (!config.ok() && !absl::IsNotFound(config.status())) return config.status();
+  const absl::StatusOr<std::string> chat = ReadFile(dir + "/chat_template.jinja", kMaxFileBytes);
+  if (!chat.ok() && !absl::IsNotFound(chat.status())) return chat.status();
+  return Build(*json, config.ok() ? *config : std::string(), chat.ok() ? std::optional(*chat) : std::nullopt,
+               dir + "/");
+}
+
+std::vector<int32_t> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
+  std::string valid;
+  valid.reserve(text.size());
+  AppendLossy(text, /*final=*/true, &valid);
+  Pieces pieces = impl_->Segment(valid, options.parse_special);
+  if (impl_->pre_tokenizer != nullptr) impl_->pre_tokenizer->Run(&pieces);
+  std::vector<int32_t> ids;
+  ids.reserve(valid.size() / 3 + 8);
+  Bpe::Scratch scratch;
+  for (const Piece& piece : pieces.pieces) {
+    if (piece.id >= 0) {
+      ids.push_back(piece.id);
+    } else {
+      impl_->bpe->Encode(pieces.View(piece), &scratch, &ids);
+    }
+  }
+  if (options.add_special) ids = impl_->post_processor.Apply(std::move(ids));
+  return ids;
+}
+
+std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special) const {
+  DecodeChain chain(impl_->decoder);
+  for (const int32_t id : ids) {
+    if (const std::string* text = impl_->DecodedText(id, skip_special)) chain.Token(*text);
+  }
+  chain.Finish();
+  return chain.Take();
+}
+
+int32_t Tokenizer::vocab_size() const { return std::max(impl_->bpe->id_limit(), impl_->added.id_limit()); }
+
+const Digest& Tokenizer::digest() const { return impl_->digest; }
+
+std::optional<int32_t> Tokenizer::TokenId(std::string_view token) const {
+  if (const std::optional<int32_t> id = impl_->added.TokenId(token)) return id;
+  return impl_->bpe->TokenId(token);
+}
+
+std::optional<std::string> Tokenizer::TokenText(int32_t id) const {
+  if (const AddedToken* token = impl_->added.ById(id)) return token->content;
+  const std::string* text = impl_->bpe->TokenText(id);
+  if (text == nullptr) return std::nullopt;
+  return *text;
+}
+
+bool Tokenizer::IsSpecial(int32_t id) const {
+  const AddedToken* token = impl_->added.ById(id);
+  return token != nullptr && token->special;
+}
+
+const std::string& Tokenizer::chat_template() const { return impl_->config.chat_template; }
+const std::string& Tokenizer::bos_token() const { return impl_->config.bos; }
+const std::string& Tokenizer::eos_token() const { return impl_->config.eos; }
+
+struct DecodeStream::State {
+  State(const Tokenizer::Impl& tokenizer, bool skip) : impl(tokenizer), skip_special(skip), chain(tokenizer.decoder) {}
+  const Tokenizer::Impl& impl;
+  const bool skip_special;
+  DecodeChain chain;
+};
+
+DecodeStream::DecodeStream(const Tokenizer& tokenizer, bool skip_special)
+    : state_(std::make_unique<State>(*tokenizer.impl_, skip_special)) {}
+DecodeStream::~DecodeStream() = default;
+DecodeStream::DecodeStream(DecodeStream&&) noexcept = default;
+DecodeStream& DecodeStream::operator=(DecodeStream&&) noexcept = default;
+
+std::string DecodeStream::Push(int32_t id) {
+  if (const std::string* text = state_->impl.DecodedText(id, state_->skip_special)) state_->chain.Token(*text);
+  return state_->chain.Take();
+}
+
+std::string DecodeStream::Flush() {
+  state_->chain.Finish();
+  return state_->chain.Take();
+}
+
+}  // namespace iha::tokenizer

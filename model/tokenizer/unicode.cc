@@ -1,0 +1,195 @@
+#include "model/tokenizer/unicode.h"
+
+#include <utf8proc.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace iha::tokenizer {
+namespace {
+
+// Table 3-7 of the Unicode standard: the second byte's range depends on the first. Returns the length of the sequence
+// that `lead` opens, 0 if it opens none.
+size_t SequenceLength(unsigned char lead, unsigned char* low, unsigned char* high) {
+  *low = 0x80;
+  *high = 0xBF;
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  if (lead < 0xE0) return 2;
+  if (lead < 0xF0) {
+    if (lead == 0xE0) *low = 0xA0;
+    if (lead == 0xED) *high = 0x9F;
+    return 3;
+  }
+  if (lead == 0xF0) *low = 0x90;
+  if (lead == 0xF4) *high = 0x8F;
+  return 4;
+}
+
+struct Alphabet {
+  std::array<char32_t, 256> chars{};
+  std::array<int16_t, 0x144> bytes{};
+  std::array<std::string, 256> utf8;
+
+  Alphabet() {
+    bytes.fill(-1);
+    char32_t next = 0x100;
+    for (int b = 0; b < 256; ++b) {
+      const bool printable = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+      chars[b] = printable ? static_cast<char32_t>(b) : next++;
+      bytes[chars[b]] = static_cast<int16_t>(b);
+      AppendUtf8(chars[b], &utf8[b]);
+    }
+  }
+};
+const Alphabet& ByteAlphabet() {
+  static const Alphabet alphabet;
+  return alphabet;
+}
+
+utf8proc_category_t Category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+
+// Below these no character changes under the form, so ordinary English never reaches the library.
+bool Unchanged(std::string_view valid, NormalForm form) {
+  const bool composed = form == NormalForm::kNfc;
+  for (size_t i = 0; i < valid.size();) {
+    const CodePoint c = FirstChar(valid.substr(i));
+    if (c.value >= (composed ? 0x300u : 0x80u)) return false;
+    i += c.length;
+  }
+  return true;
+}
+
+}  // namespace
+
+size_t LastCharStart(std::string_view text) {
+  size_t i = text.size() - 1;
+  while (i > 0 && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) --i;
+  return i;
+}
+
+void AppendUtf8(char32_t c, std::string* out) {
+  if (c < 0x80) {
+    out->push_back(static_cast<char>(c));
+  } else if (c < 0x800) {
+    out->push_back(static_cast<char>(0xC0 | c >> 6));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  } else if (c < 0x10000) {
+    out->push_back(static_cast<char>(0xE0 | c >> 12));
+    out->push_back(static_cast<char>(0x80 | (c >> 6 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  } else {
+    out->push_back(static_cast<char>(0xF0 | c >> 18));
+    out->push_back(static_cast<char>(0x80 | (c >> 12 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c >> 6 & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
+  }
+}
+
+size_t AppendLossy(std::string_view bytes, bool final, std::string* out) {
+  size_t i = 0;
+  while (i < bytes.size()) {
+    unsigned char low, high;
+    const size_t length = SequenceLength(static_cast<unsigned char>(bytes[i]), &low, &high);
+    size_t good = length == 0 ? 0 : 1;
+    while (good > 0 && good < length && i + good < bytes.size()) {
+      const auto b = static_cast<unsigned char>(bytes[i + good]);
+      if (b < low || b > high) break;
+      low = 0x80;
+      high = 0xBF;
+      ++good;
+    }
+    if (length != 0 && good == length) {
+      out->append(bytes.substr(i, length));
+      i += length;
+    } else if (!final && good > 0 && i + good == bytes.size()) {
+      return i;
+    } else {
+      out->append("\xEF\xBF\xBD");
+      i += good == 0 ? 1 : good;
+    }
+  }
+  return i;
+}
+
+bool IsWhiteSpace(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool IsNumeric(char32_t c) {
+  if (c < 0x80) return c >= '0' && c <= '9';
+  const utf8proc_category_t k = Category(c);
+  return k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_NO;
+}
+
+bool IsMark(char32_t c) {
+  if (c < 0x300) return false;
+  const utf8proc_category_t k = Category(c);
+  return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_MC || k == UTF8PROC_CATEGORY_ME;
+}
+
+bool IsWord(char32_t c) {
+  if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  switch (Category(c)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_PC:
+      return true;
+    default:
+      // Join_Control, and what of Other_Alphabetic is no mark: circled and squared letters.
+      return c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
+             (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
+  }
+}
+
+bool IsPunctuation(char32_t c) {
+  if (c < 0x80) {
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  }
+  const utf8proc_category_t k = Category(c);
+  return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
+}
+
+void AppendLower(char32_t c, std::string* out) {
+  if (c == 0x130) {  // The one character whose lower case is two.
+    out->append("i\xCC\x87");
+    return;
+  }
+  AppendUtf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))), out);
+}
+
+std::string Normalize(std::string_view valid, NormalForm form) {
+  if (Unchanged(valid, form)) return std::string(valid);
+  int options = UTF8PROC_STABLE;
+  options |= form == NormalForm::kNfc || form == NormalForm::kNfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
+  if (form == NormalForm::kNfkc || form == NormalForm::kNfkd) options |= UTF8PROC_COMPAT;
+  utf8proc_uint8_t* buffer = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()), static_cast<utf8proc_ssize_t>(valid.size()),
+                   &buffer, static_cast<utf8proc_option_t>(options));
+  if (length < 0) std::abort();  // Valid UTF-8 leaves it one way to fail: no memory.
+  std::string result(reinterpret_cast<const char*>(buffer), static_cast<size_t>(length));
+  std::free(buffer);
+  return result;
+}
+
+char32_t ByteToChar(uint8_t byte) { return ByteAlphabet().chars[byte]; }
+
+int CharToByte(char32_t c) { return c < ByteAlphabet().bytes.size() ? ByteAlphabet().bytes[c] : -1; }
+
+void AppendByteAlphabet(std::string_view bytes, std::string* out) {
+  const Alphabet& alphabet = ByteAlphabet();
+  for (const char b : bytes) out->append(alphabet.utf8[static_cast<unsigned char>(b)]);
+}
+
+}  // namespace iha::tokenizer
