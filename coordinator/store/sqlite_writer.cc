@@ -1,5 +1,6 @@
 #include "coordinator/store/sqlite_writer.h"
 
+#include "absl/synchronization/notification.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/status_macros.h"
@@ -10,46 +11,39 @@ namespace iha::coordinator {
 struct SqliteWriter::Task {
   const Fn* fn = nullptr;
   absl::Status result;  // set by the writer thread before `done`
-  bool done = false;    // guarded by mu_
+  absl::Notification done;
 };
 
 SqliteWriter::SqliteWriter(const SqliteStoreOptions& options, std::unique_ptr<Connection> db)
-    : queue_limit_(options.queue_limit),
-      group_limit_(options.group_limit),
+    : group_limit_(options.group_limit),
       db_(std::move(db)),
+      queue_(options.queue_limit, options.queue_limit / 2),
       thread_([this] { Loop(); }) {}
 
 SqliteWriter::~SqliteWriter() {
-  {
-    absl::MutexLock lock(&mu_);
-    closing_ = true;
-  }
+  queue_.Close();
   thread_.join();
 }
 
 absl::Status SqliteWriter::Run(const Fn& fn, WhenFull when_full) {
   Task task;
   task.fn = &fn;
-  absl::MutexLock lock(&mu_);
-  if (queue_.size() >= queue_limit_ && when_full == WhenFull::kRefuse) {
-    return ResourceExhausted("{} writes are waiting for the database; send the same request again in a second",
-                             queue_.size());
+  Task* pending = &task;
+  if (when_full == WhenFull::kWait) {
+    if (!queue_.WaitPush(std::move(pending))) return Unavailable("{}: the store is closing", db_->path());
+  } else if (const PushResult pushed = queue_.TryPush(std::move(pending)); pushed != PushResult::kOk) {
+    if (pushed == PushResult::kClosed) return Unavailable("{}: the store is closing", db_->path());
+    return ResourceExhausted("too many writes are waiting for the database; send the same request again in a second");
   }
-  const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return queue_.size() < queue_limit_; };
-  mu_.Await(absl::Condition(&has_room));
-  queue_.push_back(&task);
-  mu_.Await(absl::Condition(&task.done));
+  task.done.WaitForNotification();
   return task.result;
 }
 
 std::vector<SqliteWriter::Task*> SqliteWriter::NextGroup() {
-  absl::MutexLock lock(&mu_);
-  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return closing_ || !queue_.empty(); };
-  mu_.Await(absl::Condition(&ready));
   std::vector<Task*> group;
-  while (!queue_.empty() && group.size() < group_limit_) {
-    group.push_back(queue_.front());
-    queue_.pop_front();
+  for (std::optional<Task*> task = queue_.WaitPop(); task.has_value(); task = queue_.TryPop()) {
+    group.push_back(*task);
+    if (group.size() == group_limit_) break;
   }
   return group;
 }
@@ -64,8 +58,7 @@ void SqliteWriter::Loop() {
         if (!alone.ok()) task->result = alone;
       }
     }
-    absl::MutexLock lock(&mu_);
-    for (Task* task : group) task->done = true;
+    for (Task* task : group) task->done.Notify();  // the task may be gone right after
   }
 }
 

@@ -6,15 +6,13 @@
 // Thread: Run from any thread but the writer's own; it blocks until the write has ended.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "common/bounded_queue.h"
 #include "coordinator/store/sqlite_connection.h"
 #include "coordinator/store/sqlite_store.h"
 #include "coordinator/store/store.h"
@@ -42,13 +40,10 @@ class SqliteWriter {
   absl::Status RunInSavepoint(Task* task);
   absl::Status TryGroup(const std::vector<Task*>& group);
 
-  const size_t queue_limit_;
   const size_t group_limit_;
   const std::unique_ptr<Connection> db_;  // used by the writer thread only
-  absl::Mutex mu_;
-  std::deque<Task*> queue_ ABSL_GUARDED_BY(mu_);  // each lives on its caller's stack until it is done
-  bool closing_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;  // last: it uses all of the above
+  BoundedQueue<Task*> queue_;             // each lives on its caller's stack until it is done
+  std::thread thread_;                    // last: it uses all of the above
 };
 
 }  // namespace iha::coordinator
