@@ -5,6 +5,7 @@
 #include "benchmarks/scoring/extract_lm_eval.h"
 #include "benchmarks/scoring/extract_robust.h"
 #include "common/errors.h"
+#include "common/text.h"
 
 namespace iha::scoring {
 namespace {
@@ -80,7 +81,8 @@ const AnswerMetric* FindAnswerMetric(std::string_view name) {
 absl::StatusOr<Verdict> Judge(const AnswerMetric& metric, std::string_view gold, std::string_view output) {
   const std::optional<std::string> expected = metric.gold(gold);
   if (!expected.has_value()) {
-    return InvalidArgument("gold: '{}' holds no answer that {} can read; expected a number", gold, metric.name);
+    return InvalidArgument("gold: '{}' holds no answer that {} can read; expected a number", TerminalSafe(gold, 80),
+                           metric.name);
   }
   Verdict verdict;
   verdict.extraction = metric.extract(output);

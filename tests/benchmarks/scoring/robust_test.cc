@@ -32,9 +32,9 @@ TEST(Robust, LabelledCases) {
 }
 
 TEST(Robust, UnreadableGoldIsAnError) {
-  const auto verdict = Judge(Robust(), "no idea", "5");
+  const auto verdict = Judge(Robust(), "no\nidea", "5");
   EXPECT_EQ(verdict.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(verdict.status().message().find("no idea"), std::string::npos);
+  EXPECT_NE(verdict.status().message().find("no\\nidea"), std::string::npos);
 }
 
 TEST(Robust, HostileTextsStayLinear) {
