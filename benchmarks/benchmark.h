@@ -85,6 +85,11 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRe
 absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec);
 std::string ToString(const BenchmarkRef& ref);
 
+// A spec may carry sampling settings too: "gsm8k?samples=5&temperature=0.6". Moves samples, temperature, top_p, top_k,
+// seed and max_new_tokens from `ref`'s options to `sampling`; the rest stays. InvalidArgument: a value that is no
+// number of the setting's range.
+absl::Status TakeSampling(BenchmarkRef& ref, SamplingParams& sampling);
+
 // Digest of all prompts, stops and options of the first `items` items: two runs are comparable only if it is equal.
 Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 

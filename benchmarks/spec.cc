@@ -1,5 +1,6 @@
 // Benchmark specs as text, and the digest of what a benchmark shows a model.
-#include <cstdio>
+#include <charconv>
+#include <limits>
 
 #include "benchmarks/benchmark.h"
 #include "common/canonical.h"
@@ -55,6 +56,23 @@ bool IsOptionName(std::string_view name) {
   return true;
 }
 
+// Moves option `name` of `ref`, if given, to `value`.
+template <class T>
+absl::Status TakeNumber(BenchmarkRef& ref, const char* name, T low, T high, T& value) {
+  const auto it = ref.options.find(name);
+  if (it == ref.options.end()) return absl::OkStatus();
+  const std::string text = std::move(it->second);
+  ref.options.erase(it);
+  T parsed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size() || !(parsed >= low && parsed <= high)) {
+    return InvalidArgument("{}: option {}: found '{}', expected a number from {} to {}", ref.name, name,
+                           TerminalSafe(text, 80), low, high);
+  }
+  value = parsed;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec) {
@@ -92,6 +110,19 @@ std::string ToString(const BenchmarkRef& ref) {
     separator = '&';
   }
   return text;
+}
+
+absl::Status TakeSampling(BenchmarkRef& ref, SamplingParams& sampling) {
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr uint64_t kMostSeed = std::numeric_limits<uint64_t>::max();
+  constexpr double kSmallestTopP = 1e-6;  // top_p lies in (0, 1]
+  constexpr double kHottest = 1e6;
+  IHA_RETURN_IF_ERROR(TakeNumber(ref, "samples", 1, kMost, sampling.samples));
+  IHA_RETURN_IF_ERROR(TakeNumber(ref, "temperature", 0.0, kHottest, sampling.temperature));
+  IHA_RETURN_IF_ERROR(TakeNumber(ref, "top_p", kSmallestTopP, 1.0, sampling.top_p));
+  IHA_RETURN_IF_ERROR(TakeNumber(ref, "top_k", 0, kMost, sampling.top_k));
+  IHA_RETURN_IF_ERROR(TakeNumber(ref, "seed", uint64_t{0}, kMostSeed, sampling.seed));
+  return TakeNumber(ref, "max_new_tokens", 1, kMost, sampling.max_new_tokens);
 }
 
 Digest PromptDigest(const Benchmark& benchmark, int64_t items) {

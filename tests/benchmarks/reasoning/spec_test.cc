@@ -35,6 +35,31 @@ TEST(BenchmarkSpec, BadSpecsNameTheirPart) {
   }
 }
 
+TEST(TakeSampling, MovesSamplingSettingsOutOfTheOptions) {
+  BenchmarkRef ref = *ParseBenchmarkRef("gsm8k?samples=5&temperature=0.6&fewshot=8&seed=18446744073709551615&top_k=3");
+  SamplingParams sampling;
+  ASSERT_TRUE(TakeSampling(ref, sampling).ok());
+  EXPECT_EQ(ToString(ref), "gsm8k?fewshot=8");
+  SamplingParams expected;
+  expected.samples = 5;
+  expected.temperature = 0.6;
+  expected.seed = 18446744073709551615u;
+  expected.top_k = 3;
+  EXPECT_EQ(sampling, expected);
+}
+
+TEST(TakeSampling, RefusesWhatIsNoNumberOfTheRange) {
+  for (const char* spec : {"gsm8k?samples=0", "gsm8k?samples=5x", "gsm8k?samples=", "gsm8k?temperature=-1",
+                           "gsm8k?temperature=nan", "gsm8k?temperature=inf", "gsm8k?top_p=0", "gsm8k?top_p=1.5",
+                           "gsm8k?seed=-1", "gsm8k?max_new_tokens=0", "gsm8k?samples=99999999999"}) {
+    BenchmarkRef ref = *ParseBenchmarkRef(spec);
+    SamplingParams sampling;
+    const absl::Status status = TakeSampling(ref, sampling);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << spec;
+    EXPECT_EQ(sampling, SamplingParams{}) << spec;
+  }
+}
+
 TEST(Registry, ListsEachBenchmarkOnceWithWhatItNeeds) {
   std::set<std::string> names;
   for (const BenchmarkInfo& info : ListBenchmarks()) {
