@@ -50,7 +50,7 @@ struct Window {
 // One attention layer. Fields of other kinds keep their initial values, so equal functions compare equal.
 struct LayerSpec {
   AttentionKind kind = AttentionKind::kGlobal;
-  std::optional<Window> window;  // kLocal: always; kGlobal: never
+  std::optional<Window> window = std::nullopt;  // kLocal: always; kGlobal: never
   RopePairing rope_pairing = RopePairing::kHalf;
   QkNorm qk_norm = QkNorm::kNone;
   int32_t rope = 0;  // index into ModelConfig::ropes

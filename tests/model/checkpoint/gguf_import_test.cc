@@ -172,7 +172,7 @@ TEST_F(GgufImportTest, TheSameImportIsLeftAloneAndAnythingElseIsRefused) {
 
 TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
   const auto with_weights = [](GgufBuilder file) { return Weights(file).Build(); };
-  GgufBuilder rope = Keys(), parts = Keys(), twice = Keys(), merge = Keys(), extra = Keys();
+  GgufBuilder rope = Keys(), parts = Keys(), twice = Keys(), extra = Keys();
   parts.U32("split.count", 3);
   rope.Text("llama.rope.scaling.type", "yarn");
   twice.U32("llama.block_count", 1);
