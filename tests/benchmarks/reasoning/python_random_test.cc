@@ -37,12 +37,14 @@ TEST(PythonRandom, SampleIsADrawWithoutReplacementOnBothPaths) {
   EXPECT_TRUE(random.Sample(5, 0).empty());
 }
 
-// random.Random(9).sample(range(pool), count) of CPython 3.11.
+// random.Random(seed).sample(range(pool), count) of CPython 3.11, with seeds for which the two paths differ.
 TEST(PythonRandom, SampleAsCPython) {
   using Rows = std::vector<int32_t>;
-  EXPECT_EQ(PythonRandom(9).Sample(20, 5), (Rows{14, 11, 8, 4, 5}));
-  EXPECT_EQ(PythonRandom(9).Sample(85, 8), (Rows{59, 78, 47, 34, 17, 23, 0, 43}));
-  EXPECT_EQ(PythonRandom(9).Sample(86, 8), (Rows{59, 78, 47, 34, 17, 23, 0, 43}));
+  EXPECT_EQ(PythonRandom(0).Sample(5, 5), (Rows{3, 4, 0, 1, 2}));
+  EXPECT_EQ(PythonRandom(2).Sample(21, 5), (Rows{1, 2, 19, 11, 5}));
+  EXPECT_EQ(PythonRandom(2).Sample(22, 5), (Rows{1, 2, 11, 5, 21}));
+  EXPECT_EQ(PythonRandom(3).Sample(85, 8), (Rows{30, 75, 69, 16, 47, 77, 60, 74}));
+  EXPECT_EQ(PythonRandom(2).Sample(86, 8), (Rows{7, 11, 10, 46, 21, 85, 39, 32}));
 }
 
 TEST(PythonRandom, DrawsOfLmEval) {

@@ -79,6 +79,14 @@ TEST(CellInterval, EqualDataGiveEqualBitsAndSeedsMatter) {
   EXPECT_LT(CellInterval(values, wider).low, CellInterval(values, options).low);
 }
 
+TEST(CellInterval, BettingIsNarrowWhereTheDataAreClear) {
+  // The bound at 0 of 1319: each item multiplies the wealth by at most 1 + m / (2 (1 - m)), so no bound can lie below
+  // 2 ln(2 / alpha) / 1319 = 0.0056; 0.01 says that both directions bet.
+  const std::vector<double> zeros(1319, 0.0), ones(1319, 1.0);
+  EXPECT_LT(BettingInterval(zeros, {}).high, 0.01);
+  EXPECT_GT(BettingInterval(ones, {}).low, 0.99);
+}
+
 // Items with k samples: an item's rate is drawn, then its samples. Returns the share of intervals that hold the mean.
 struct Coverage {
   double share = 0.0;
