@@ -24,9 +24,9 @@ struct DrawRules {
   double temperature = 0;
   int32_t top_k = 0;
   double top_p = 1;
-  std::span<const int32_t> allowed;         // not empty: nothing else may be drawn
-  std::span<const int32_t> forbidden;       // never drawn
-  std::span<const int32_t> also_forbidden;  // nor these
+  std::span<const int32_t> allowed = {};         // not empty: nothing else may be drawn
+  std::span<const int32_t> forbidden = {};       // never drawn
+  std::span<const int32_t> also_forbidden = {};  // nor these
 };
 
 class Sampler {

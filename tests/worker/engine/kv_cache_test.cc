@@ -1,0 +1,115 @@
+// KvBlockPool and PrefixCache: bookkeeping of the paged KV cache.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common/rng.h"
+#include "model/backend.h"
+#include "worker/engine/kv_block_pool.h"
+#include "worker/engine/prefix_cache.h"
+
+namespace iha::engine {
+namespace {
+
+std::vector<int32_t> Tokens(int32_t first, int64_t blocks) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < blocks * model::kKvBlockTokens; i++) tokens.push_back(first + static_cast<int32_t>(i));
+  return tokens;
+}
+
+std::span<const int32_t> BlockOf(const std::vector<int32_t>& tokens, int64_t block) {
+  return std::span(tokens).subspan(static_cast<size_t>(block * model::kKvBlockTokens), model::kKvBlockTokens);
+}
+
+TEST(KvBlockPool, BlocksGoRoundByReferences) {
+  KvBlockPool pool(2);
+  const int32_t a = *pool.TryAllocate(), b = *pool.TryAllocate();
+  EXPECT_NE(a, b);
+  EXPECT_FALSE(pool.TryAllocate().has_value());
+  pool.AddRef(a);
+  pool.Release(a);
+  EXPECT_FALSE(pool.TryAllocate().has_value()) << "still referenced once";
+  pool.Release(a);
+  EXPECT_EQ(pool.TryAllocate(), a);
+  pool.MarkCached(a);
+  pool.Release(a);
+  EXPECT_EQ(pool.idle(), 1);
+  EXPECT_FALSE(pool.TryAllocate().has_value()) << "idle blocks are evicted, not allocated";
+  pool.AddRef(a);
+  EXPECT_EQ(pool.idle(), 0);
+  pool.Release(a);
+  pool.ClearCached(a);
+  EXPECT_EQ(pool.free(), 1);
+  EXPECT_EQ(pool.peak_used(), 2);
+  EXPECT_TRUE(pool.CheckInvariants().ok());
+}
+
+TEST(KvBlockPoolDeathTest, MisuseAborts) {
+  KvBlockPool pool(1);
+  EXPECT_DEATH(pool.Release(0), "");
+  EXPECT_DEATH(pool.AddRef(0), "");
+  EXPECT_DEATH(pool.MarkCached(0), "");
+}
+
+TEST(PrefixCache, FindsTheLongestCachedPrefix) {
+  KvBlockPool pool(8);
+  PrefixCache cache(&pool);
+  const std::vector<int32_t> tokens = Tokens(0, 3);
+  const int32_t b0 = *pool.TryAllocate(), b1 = *pool.TryAllocate();
+  const auto n0 = cache.Insert(kPrefixRoot, BlockOf(tokens, 0), b0);
+  const auto n1 = cache.Insert(*n0, BlockOf(tokens, 1), b1);
+  ASSERT_TRUE(n1.has_value());
+  EXPECT_EQ(cache.Find(tokens, 3).blocks, (std::vector<int32_t>{b0, b1}));
+  EXPECT_EQ(cache.Find(tokens, 1).blocks, (std::vector<int32_t>{b0}));
+  EXPECT_EQ(cache.Find(tokens, 0).node, kPrefixRoot);
+  std::vector<int32_t> other = tokens;
+  other[64 + 63] = -1;  // the last token of block 1
+  EXPECT_EQ(cache.Find(other, 3).blocks, (std::vector<int32_t>{b0}));
+  // The same tokens below another parent are another block.
+  EXPECT_TRUE(cache.Find(std::vector<int32_t>(tokens.begin() + 64, tokens.end()), 1).blocks.empty());
+  EXPECT_FALSE(cache.Insert(kPrefixRoot, BlockOf(tokens, 0), *pool.TryAllocate()).has_value()) << "cached already";
+  EXPECT_TRUE(cache.CheckInvariants().ok());
+}
+
+TEST(PrefixCache, EvictsIdleLeavesLeastRecentlyUsedFirst) {
+  KvBlockPool pool(8);
+  PrefixCache cache(&pool);
+  const std::vector<int32_t> x = Tokens(0, 2), y = Tokens(1000, 1), z = Tokens(2000, 1);
+  std::vector<int32_t> blocks;
+  const auto add = [&](PrefixNode parent, std::span<const int32_t> tokens) {
+    blocks.push_back(*pool.TryAllocate());
+    return *cache.Insert(parent, tokens, blocks.back());
+  };
+  const PrefixNode x0 = add(kPrefixRoot, BlockOf(x, 0));
+  const PrefixNode x1 = add(x0, BlockOf(x, 1));
+  add(kPrefixRoot, BlockOf(y, 0));
+  add(kPrefixRoot, BlockOf(z, 0));
+  EXPECT_FALSE(cache.EvictOne()) << "all are in use";
+  for (const int32_t block : blocks) pool.Release(block);
+  pool.AddRef(blocks[2]);  // y is in use again
+  cache.Touch(x1);
+  EXPECT_TRUE(cache.EvictOne());
+  EXPECT_TRUE(cache.Find(z, 1).blocks.empty()) << "z was the oldest that is idle";
+  EXPECT_TRUE(cache.EvictOne());
+  EXPECT_EQ(cache.Find(x, 2).blocks.size(), 1u) << "the leaf goes before its parent";
+  EXPECT_TRUE(cache.EvictOne());
+  EXPECT_FALSE(cache.EvictOne());
+  EXPECT_EQ(cache.Find(y, 1).blocks.size(), 1u);
+  EXPECT_EQ(cache.evictions(), 3);
+  EXPECT_EQ(pool.free(), 7);
+  EXPECT_TRUE(cache.CheckInvariants().ok());
+  EXPECT_TRUE(pool.CheckInvariants().ok());
+}
+
+TEST(PrefixCache, HashesOfEqualPrefixesAreEqualAndOnlyThose) {
+  std::vector<int32_t> a = Tokens(0, 4), b = a;
+  b[100]++;
+  const auto ha = PrefixHashes(a, 4), hb = PrefixHashes(b, 4);
+  EXPECT_EQ(ha[0], hb[0]);
+  for (size_t i = 1; i < 4; i++) EXPECT_NE(ha[i], hb[i]);
+  EXPECT_EQ(PrefixHashes(a, 2), std::vector<uint64_t>(ha.begin(), ha.begin() + 2));
+}
+
+}  // namespace
+}  // namespace iha::engine
