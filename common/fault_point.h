@@ -24,13 +24,10 @@ struct FaultPoint {
 
 // Every site of the program, sorted by name. Add a line here with each new site.
 inline constexpr FaultPoint kFaultPoints[] = {
-    {"file.write.after_rename"},
-    {"file.write.before_rename"},
-    {"file.write.begin", true},
-    {"store.commit.after_commit"},
-    {"store.commit.after_insert"},
-    {"store.commit.before_commit", true},
-    {"store.commit.begin", true},
+    {"file.write.after_rename"},   {"file.write.before_rename"},  {"file.write.begin", true},
+    {"store.commit.after_commit"}, {"store.commit.after_insert"}, {"store.commit.before_commit", true},
+    {"store.commit.begin", true},  {"worker.lease.start"},        {"worker.outbox.between_put_and_commit"},
+    {"worker.sample.done"},
 };
 
 // Arms sites: "NAME:ACTION[:NTH]" separated by commas. ACTION: kill (SIGKILL to this process), error or unavailable

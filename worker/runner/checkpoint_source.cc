@@ -1,0 +1,111 @@
+#include "worker/runner/checkpoint_source.h"
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/fake_model.h"
+#include "model/transformer/cpu_backend.h"
+
+namespace iha::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name is a relative path of plain components: it comes from a sweep that somebody else wrote.
+bool IsPlainRelative(const std::string& name) {
+  const fs::path path(name);
+  if (name.empty() || path.is_absolute()) return false;
+  return std::all_of(path.begin(), path.end(), [](const fs::path& part) { return part != ".." && part != "."; });
+}
+
+bool IsFake(const std::string& folder) {
+  const absl::StatusOr<std::string> text = ReadFile(folder + "/config.json");
+  if (!text.ok()) return false;
+  const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
+  return config.is_object() && config.value("model_type", nlohmann::json()) == model::kFakeModelType;
+}
+
+}  // namespace
+
+CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
+  for (const NumericsSpec& spec : {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}, NumericsSpec{.backend = "fake"}}) {
+    numerics_[spec.Id()] = spec;
+  }
+}
+
+std::vector<std::string> CheckpointSource::NumericsIds() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, spec] : numerics_) ids.push_back(id);
+  return ids;
+}
+
+absl::StatusOr<std::string> CheckpointSource::FolderOf(const std::string& name) const {
+  if (const auto at = options_.folders.find(name); at != options_.folders.end()) return at->second;
+  if (options_.models_root.empty() || !IsPlainRelative(name)) {
+    return NotFound("not among this worker's models");
+  }
+  std::error_code error;
+  const fs::path root = fs::canonical(options_.models_root, error);
+  const fs::path folder = fs::canonical(root / name, error);
+  if (error || !fs::is_directory(folder, error)) return NotFound("no such folder below {}", options_.models_root);
+  // A link may point anywhere inside the root (hub caches do), not out of it.
+  const auto [root_end, rest] = std::mismatch(root.begin(), root.end(), folder.begin(), folder.end());
+  if (root_end != root.end()) return NotFound("the folder lies outside {}", options_.models_root);
+  return folder.string();
+}
+
+absl::StatusOr<ModelOffer> CheckpointSource::Offer(const std::string& name) {
+  if (const auto at = offers_.find(name); at != offers_.end()) return at->second;
+  IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
+  ModelOffer offer{.name = name, .weights = {}, .tokenizer = {}, .context_tokens = 0};
+  IHA_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(folder));
+  offer.tokenizer = tokenizer->digest();
+  if (IsFake(folder)) {
+    IHA_ASSIGN_OR_RETURN(const auto backend, model::FakeModel::Load(folder));
+    offer.weights = backend->info().weights;
+    offer.context_tokens = backend->info().context_tokens;
+  } else {
+    IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(folder));
+    offer.weights = opened.WeightsDigest();
+    offer.context_tokens = opened.config().context_tokens;
+  }
+  offers_[name] = offer;
+  return offer;
+}
+
+absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, const std::string& numerics_id) {
+  const auto numerics = numerics_.find(numerics_id);
+  if (numerics == numerics_.end()) return InvalidArgument("numerics {}: not among this worker's", numerics_id);
+  IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
+  IHA_ASSIGN_OR_RETURN(const ModelOffer offer, Offer(name));
+  LoadedModel loaded;
+  IHA_ASSIGN_OR_RETURN(loaded.tokenizer, tokenizer::Tokenizer::Load(folder));
+  const bool fake = IsFake(folder);
+  if (fake != (numerics->second.backend == "fake")) {
+    return FailedPrecondition("{}: numerics {} cannot run this checkpoint", folder, numerics_id);
+  }
+  if (fake) {
+    IHA_ASSIGN_OR_RETURN(loaded.backend, model::FakeModel::Load(folder));
+    IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/generation_config.json"));
+    IHA_ASSIGN_OR_RETURN(const checkpoint::GenerationConfig generation, checkpoint::ParseGenerationConfig(text));
+    loaded.eos = generation.eos_token_ids;
+    return loaded;
+  }
+  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(folder));
+  loaded.eos = opened.generation().eos_token_ids;
+  IHA_ASSIGN_OR_RETURN(loaded.backend,
+                       model::OpenCpuBackend(opened, {.threads = options_.threads, .numerics = numerics->second}));
+  // The folder may have changed since it was offered: then its results would be stored under another model's name.
+  if (loaded.backend->info().weights != offer.weights) {
+    return FailedPrecondition("{}: the weights changed since they were offered (found {}, offered {})", folder,
+                              loaded.backend->info().weights.Hex(), offer.weights.Hex());
+  }
+  return loaded;
+}
+
+}  // namespace iha::worker

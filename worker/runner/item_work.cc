@@ -1,0 +1,71 @@
+#include "worker/runner/item_work.h"
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+
+namespace iha::worker {
+namespace {
+
+absl::StatusOr<std::vector<int32_t>> PromptIds(const benchmarks::Prompt& prompt,
+                                               const tokenizer::Tokenizer& tokenizer) {
+  if (prompt.messages.empty()) return tokenizer.Encode(prompt.text, {.add_special = true});
+  return FailedPrecondition("this prompt is a chat; the worker renders plain prompts only: use ?prompt=plain");
+}
+
+}  // namespace
+
+bool ItemWork::complete() const {
+  return std::all_of(samples.begin(), samples.end(), [](const auto& sample) { return sample.has_value(); });
+}
+
+absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
+                                     const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos,
+                                     int64_t context_tokens, int64_t index) {
+  const SamplingParams& sampling = grant.job.entry.sampling;
+  const benchmarks::Prompt prompt = benchmark.Render(index);
+  ItemWork work{
+      .index = index, .prompt = {}, .stops = prompt.stops, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
+  IHA_ASSIGN_OR_RETURN(work.prompt, PromptIds(prompt, tokenizer));
+  if (work.prompt.empty()) {
+    return FailedPrecondition("item {} of {}: its prompt has no tokens", index, grant.job.benchmark_version);
+  }
+  if (static_cast<int64_t>(work.prompt.size()) + sampling.max_new_tokens > context_tokens) {
+    work.fits = false;
+    return work;
+  }
+  for (int32_t sample = 0; sample < sampling.samples; sample++) {
+    work.keys.push_back(KeyOf({.weights = grant.weights,
+                               .tokenizer = grant.tokenizer,
+                               .numerics_id = grant.job.numerics_id,
+                               .prompt = work.prompt,
+                               .sampling = sampling,
+                               .stops = work.stops,
+                               .eos = eos,
+                               .sample_index = sample}));
+  }
+  work.samples.resize(work.keys.size());
+  work.fresh.resize(work.keys.size());
+  return work;
+}
+
+absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,
+                                      const ItemWork& work) {
+  ItemResult result{.index = work.index,
+                    .item_id = benchmark.ItemId(work.index),
+                    .unscored = Unscored::kScored,
+                    .samples = {},
+                    .values = {}};
+  if (!work.fits) {
+    result.unscored = Unscored::kPromptTooLong;
+    return result;
+  }
+  std::vector<std::vector<SampleGrade>> grades;
+  for (const std::optional<Generation>& generation : work.samples) {
+    grades.push_back(benchmark.Grade(work.index, generation->text));
+    result.samples.push_back({.generation = generation->key, .grades = grades.back()});
+  }
+  IHA_ASSIGN_OR_RETURN(result.values, benchmarks::ItemValues(job.entry.metrics, grades));
+  return result;
+}
+
+}  // namespace iha::worker

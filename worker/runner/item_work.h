@@ -1,0 +1,37 @@
+// item_work.h: one item of a lease, from its prompt to the result that is committed. Pure functions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "benchmarks/benchmark.h"
+#include "common/coordinator_api.h"
+#include "common/eval_types.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace iha::worker {
+
+// An item being worked on: k samples of one prompt.
+struct ItemWork {
+  int64_t index = 0;
+  std::vector<int32_t> prompt;
+  std::vector<std::string> stops;
+  bool fits = true;                                // prompt + max_new_tokens within the context
+  std::vector<GenKey> keys;                        // one a sample; empty when it does not fit
+  std::vector<std::optional<Generation>> samples;  // in sample order
+  std::vector<bool> fresh;                         // generated here: to be put before the commit
+
+  // Samples that are still to be generated.
+  bool complete() const;
+};
+
+// Renders and tokenises item `index`, and names its generations. FailedPrecondition: a chat prompt and no template.
+absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
+                                     const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos,
+                                     int64_t context_tokens, int64_t index);
+
+// Grades each sample and computes the item's values; an item that does not fit is unscored, prompt_too_long.
+absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark, const ItemWork& work);
+
+}  // namespace iha::worker

@@ -1,0 +1,34 @@
+// model_source.h: where a worker finds checkpoints, and what it needs of one to run it.
+//
+// Implementation for folders on disk: checkpoint_source.h. Blocking; used by the worker's loop thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/coordinator_api.h"
+#include "model/backend.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace iha::worker {
+
+struct LoadedModel {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<model::Backend> backend;  // moved into the engine
+  std::vector<int32_t> eos;                 // ids that end a generation
+};
+
+class ModelSource {
+ public:
+  virtual ~ModelSource() = default;
+  // Every numerics id that Load accepts.
+  virtual std::vector<std::string> NumericsIds() const = 0;
+  // Digests of the named checkpoint. NotFound: this worker does not have it. Others: it has it and it is bad; the
+  // message says why.
+  virtual absl::StatusOr<ModelOffer> Offer(const std::string& name) = 0;
+  virtual absl::StatusOr<LoadedModel> Load(const std::string& name, const std::string& numerics_id) = 0;
+};
+
+}  // namespace iha::worker

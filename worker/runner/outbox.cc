@@ -1,0 +1,132 @@
+#include "worker/runner/outbox.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/errors.h"
+#include "common/fault_point.h"
+#include "common/retry.h"
+
+namespace iha::worker {
+namespace {
+
+constexpr size_t kHighItems = 256;
+constexpr size_t kLowItems = 64;
+constexpr size_t kBatchItems = 32;
+// A call's generations stay well below the transport's message limit.
+constexpr size_t kPutBytes = size_t{4} << 20;
+
+size_t BytesOf(const Generation& generation) {
+  return generation.text.size() + generation.tokens.size() * sizeof(int32_t) + 128;
+}
+
+}  // namespace
+
+Outbox::Outbox(WorkerApi& api, WorkerId worker, Clock& clock, EventQueue& events)
+    : api_(api),
+      worker_(std::move(worker)),
+      clock_(clock),
+      events_(events),
+      queue_(kHighItems, kLowItems),
+      thread_([this] { Loop(); }) {}
+
+Outbox::~Outbox() {
+  queue_.Close();
+  thread_.join();
+}
+
+void Outbox::Abandon() {
+  const absl::MutexLock lock(&mu_);
+  abandoned_ = true;
+}
+
+void Outbox::Loop() {
+  for (;;) {
+    std::vector<OutboxItem> batch = queue_.WaitPopBatch(kBatchItems);
+    if (batch.empty()) return;
+    Deliver(std::move(batch));
+  }
+}
+
+void Outbox::Deliver(std::vector<OutboxItem> batch) {
+  if (const absl::Status put = Put(batch); !put.ok()) {
+    for (const OutboxItem& item : batch) Report(item, put, false);
+    return;
+  }
+  IHA_FAULT_POINT("worker.outbox.between_put_and_commit");
+  const auto same_lease = [](const OutboxItem& a, const OutboxItem& b) {
+    return a.shard == b.shard && a.fence == b.fence;
+  };
+  for (auto begin = batch.begin(); begin != batch.end();) {
+    const auto end = std::find_if_not(begin, batch.end(), [&](const OutboxItem& x) { return same_lease(*begin, x); });
+    CommitShard(std::span(begin, end));
+    begin = end;
+  }
+}
+
+absl::Status Outbox::Put(const std::vector<OutboxItem>& batch) {
+  PutGenerationsRequest request{.request_id = NextRequestId(), .worker = worker_, .generations = {}};
+  size_t bytes = 0;
+  const auto send = [&]() -> absl::Status {
+    if (request.generations.empty()) return absl::OkStatus();
+    const absl::Status status = WithRetries([&] { return api_.PutGenerations(request).status(); });
+    request = {.request_id = NextRequestId(), .worker = worker_, .generations = {}};
+    bytes = 0;
+    return status;
+  };
+  for (const OutboxItem& item : batch) {
+    for (const Generation& generation : item.generations) {
+      request.generations.push_back(generation);
+      bytes += BytesOf(generation);
+      if (bytes < kPutBytes) continue;
+      if (absl::Status status = send(); !status.ok()) return status;
+    }
+  }
+  return send();
+}
+
+void Outbox::CommitShard(std::span<OutboxItem> items) {
+  CommitItemsRequest request{.request_id = NextRequestId(),
+                             .worker = worker_,
+                             .shard = items.front().shard,
+                             .fence = items.front().fence,
+                             .job_id = items.front().job,
+                             .items = {}};
+  for (const OutboxItem& item : items) request.items.push_back(item.result);
+  absl::StatusOr<CommitItemsReply> reply = Internal("not sent");
+  const absl::Status status = WithRetries([&] {
+    reply = api_.CommitItems(request);
+    return reply.status();
+  });
+  for (size_t i = 0; i < items.size(); i++) {
+    if (!status.ok()) {
+      Report(items[i], status, false);
+      continue;
+    }
+    Report(items[i], i < reply->outcomes.size() ? reply->outcomes[i] : Internal("the coordinator left an item out"),
+           reply->shard_done);
+  }
+}
+
+void Outbox::Report(const OutboxItem& item, absl::Status outcome, bool shard_done) {
+  events_.WaitPush(
+      ItemCommitted{.shard = item.shard, .fence = item.fence, .outcome = std::move(outcome), .shard_done = shard_done});
+}
+
+template <class Call>
+absl::Status Outbox::WithRetries(Call call) {
+  for (int attempt = 1;; attempt++) {
+    const absl::Status status = call();
+    if (!IsRetryable(status)) return status;
+    const absl::Duration pause = Backoff({.maximum = absl::Seconds(5)}, attempt, static_cast<uint64_t>(requests_));
+    const absl::MutexLock lock(&mu_);
+    const bool stop = clock_.AwaitUntil(
+        &mu_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return abandoned_; }, clock_.Elapsed() + pause);
+    if (stop) return status;
+  }
+}
+
+RequestId Outbox::NextRequestId() { return {fmt::format("{}.out.{}", worker_.value, requests_++)}; }
+
+}  // namespace iha::worker

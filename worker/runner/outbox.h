@@ -1,0 +1,63 @@
+// outbox.h: finished items on their way to the coordinator: generations first, then the commit that names them.
+//
+// Order matters (docs/contracts/commit.md): PutGenerations is unfenced and idempotent, CommitItems is fenced and refers
+// to stored generations only. Retryable errors are retried here with the same request id until they succeed or the
+// outbox is closed; what cannot be retried is reported as an ItemCommitted event. One thread, owned by the object.
+// Push blocks when the coordinator is slow (the queue is bounded): then the worker stops acquiring (`congested`).
+#pragma once
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/bounded_queue.h"
+#include "common/clock.h"
+#include "common/coordinator_api.h"
+#include "worker/runner/events.h"
+
+namespace iha::worker {
+
+struct OutboxItem {
+  ShardId shard{};
+  Fence fence;
+  JobId job;
+  std::vector<Generation> generations;  // fresh ones only
+  ItemResult result;
+};
+
+class Outbox {
+ public:
+  // All must outlive the outbox.
+  Outbox(WorkerApi& api, WorkerId worker, Clock& clock, EventQueue& events);
+  // Delivers what is queued, unless Abandon was called; joins the thread.
+  ~Outbox();
+
+  void Push(OutboxItem item) { queue_.WaitPush(std::move(item)); }
+  bool congested() const { return queue_.congested(); }
+  size_t size() const { return queue_.size(); }
+  // Gives up on retries: what is not delivered now never will be (its generations are found again by key).
+  void Abandon();
+
+ private:
+  void Loop();
+  void Deliver(std::vector<OutboxItem> batch);
+  absl::Status Put(const std::vector<OutboxItem>& batch);
+  void CommitShard(std::span<OutboxItem> items);
+  void Report(const OutboxItem& item, absl::Status outcome, bool shard_done);
+  template <class Call>
+  absl::Status WithRetries(Call call);
+  RequestId NextRequestId();
+
+  WorkerApi& api_;
+  const WorkerId worker_;
+  Clock& clock_;
+  EventQueue& events_;
+  BoundedQueue<OutboxItem> queue_;
+  int64_t requests_ = 0;  // outbox thread only
+
+  absl::Mutex mu_;
+  bool abandoned_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace iha::worker

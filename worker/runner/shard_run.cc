@@ -1,0 +1,112 @@
+#include "worker/runner/shard_run.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include "common/errors.h"
+#include "common/fault_point.h"
+#include "common/status_macros.h"
+
+namespace iha::worker {
+namespace {
+
+// Keys of one lookup: the answer of this many generations stays below the transport's message limit.
+constexpr size_t kLookupKeys = 256;
+
+}  // namespace
+
+absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, engine::Engine& engine, EventQueue& events,
+                             Outbox& outbox) {
+  for (const int64_t index : grant_.missing) {
+    IHA_ASSIGN_OR_RETURN(ItemWork work, PrepareItem(grant_, *benchmark_, *model.tokenizer, model.eos,
+                                                    engine.info().context_tokens, index));
+    items_.push_back(std::move(work));
+  }
+  IHA_RETURN_IF_ERROR(FetchKnown(api));
+  for (size_t i = 0; i < items_.size(); i++) {
+    if (items_[i].complete()) {
+      IHA_RETURN_IF_ERROR(Send(items_[i], outbox));
+    } else {
+      IHA_RETURN_IF_ERROR(Submit(i, engine, model, events));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardRun::FetchKnown(WorkerApi& api) {
+  absl::flat_hash_map<GenKey, std::vector<std::pair<size_t, size_t>>> wanted;
+  std::vector<GenKey> keys;
+  for (size_t i = 0; i < items_.size(); i++) {
+    for (size_t s = 0; s < items_[i].keys.size(); s++) {
+      auto& places = wanted[items_[i].keys[s]];
+      if (places.empty()) keys.push_back(items_[i].keys[s]);
+      places.emplace_back(i, s);
+    }
+  }
+  for (size_t begin = 0; begin < keys.size(); begin += kLookupKeys) {
+    const size_t end = std::min(keys.size(), begin + kLookupKeys);
+    const LookupGenerationsRequest request{
+        .keys = {keys.begin() + static_cast<std::ptrdiff_t>(begin), keys.begin() + static_cast<std::ptrdiff_t>(end)}};
+    IHA_ASSIGN_OR_RETURN(const LookupGenerationsReply reply, api.LookupGenerations(request));
+    for (const Generation& generation : reply.found) {
+      for (const auto& [item, sample] : wanted[generation.key]) items_[item].samples[sample] = generation;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events) {
+  const ItemWork& work = items_[item];
+  for (size_t sample = 0; sample < work.samples.size(); sample++) {
+    if (work.samples[sample].has_value()) continue;
+    engine::GenerationRequest request;
+    request.prompt = work.prompt;
+    request.sampling = grant_.job.entry.sampling;
+    request.sample_index = static_cast<int32_t>(sample);
+    request.stops = work.stops;
+    request.eos = model.eos;
+    auto id = engine.Submit(std::move(request), [&events, shard = grant_.shard, fence = grant_.fence, item,
+                                                 sample](engine::GenerationResult result) {
+      events.WaitPush(
+          SampleDone{.shard = shard, .fence = fence, .item = item, .sample = sample, .result = std::move(result)});
+    });
+    if (!id.ok()) return id.status();
+    sequences_.push_back(*id);
+    waiting_++;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardRun::OnSample(SampleDone done, Outbox& outbox) {
+  waiting_--;
+  ItemWork& work = items_[done.item];
+  if (!done.result.status.ok()) {
+    return Annotate(done.result.status, fmt::format("item {} sample {}", work.index, done.sample));
+  }
+  IHA_FAULT_POINT("worker.sample.done");
+  work.samples[done.sample] = Generation{.key = work.keys[done.sample],
+                                         .tokens = std::move(done.result.tokens),
+                                         .text = std::move(done.result.text),
+                                         .finish = done.result.finish,
+                                         .prompt_tokens = done.result.prompt_tokens};
+  work.fresh[done.sample] = true;
+  if (!work.complete()) return absl::OkStatus();
+  return Send(work, outbox);
+}
+
+absl::Status ShardRun::Send(ItemWork& work, Outbox& outbox) {
+  OutboxItem item{.shard = grant_.shard, .fence = grant_.fence, .job = grant_.job_id, .generations = {}, .result = {}};
+  IHA_ASSIGN_OR_RETURN(item.result, FinishItem(grant_.job, *benchmark_, work));
+  for (size_t sample = 0; sample < work.samples.size(); sample++) {
+    if (work.fresh[sample]) item.generations.push_back(*std::move(work.samples[sample]));
+  }
+  outbox.Push(std::move(item));
+  work.samples.clear();  // the texts live in the outbox now
+  work.samples.shrink_to_fit();
+  return absl::OkStatus();
+}
+
+void ShardRun::Abandon(engine::Engine& engine) {
+  for (const engine::SequenceId id : sequences_) engine.Cancel(id);
+}
+
+}  // namespace iha::worker

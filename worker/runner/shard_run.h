@@ -1,0 +1,57 @@
+// shard_run.h: one lease being worked on: its items, the generations it waits for, what it still owes.
+//
+// Belongs to the worker's loop thread; the engine's callbacks only post events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "benchmarks/benchmark.h"
+#include "common/coordinator_api.h"
+#include "worker/engine/engine.h"
+#include "worker/runner/events.h"
+#include "worker/runner/item_work.h"
+#include "worker/runner/model_source.h"
+#include "worker/runner/outbox.h"
+
+namespace iha::worker {
+
+class ShardRun {
+ public:
+  ShardRun(LeaseGrant grant, std::shared_ptr<const benchmarks::Benchmark> benchmark)
+      : grant_(std::move(grant)), benchmark_(std::move(benchmark)) {}
+
+  // Renders the missing items, fetches the generations that are known already and submits the rest. Items that need no
+  // generation go to the outbox at once. An error leaves nothing queued but what Abandon cancels.
+  absl::Status Start(WorkerApi& api, const LoadedModel& model, engine::Engine& engine, EventQueue& events,
+                     Outbox& outbox);
+  // Takes a sample in; the item's last one sends it to the outbox. An error fails the lease.
+  absl::Status OnSample(SampleDone done, Outbox& outbox);
+  // Stops generating; results that still arrive are ignored by the caller (the lease is gone).
+  void Abandon(engine::Engine& engine);
+
+  const LeaseGrant& grant() const { return grant_; }
+  bool Is(ShardId shard, Fence fence) const { return grant_.shard == shard && grant_.fence == fence; }
+  // Items handed to the outbox and answered.
+  void OnCommitted() { committed_++; }
+  bool AllCommitted() const { return committed_ == items_.size(); }
+  // Samples that the engine still works on.
+  int64_t waiting() const { return waiting_; }
+
+ private:
+  absl::Status FetchKnown(WorkerApi& api);
+  absl::Status Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events);
+  absl::Status Send(ItemWork& work, Outbox& outbox);
+
+  const LeaseGrant grant_;
+  const std::shared_ptr<const benchmarks::Benchmark> benchmark_;
+  std::vector<ItemWork> items_;
+  std::vector<engine::SequenceId> sequences_;
+  int64_t waiting_ = 0;
+  size_t committed_ = 0;
+};
+
+}  // namespace iha::worker

@@ -1,0 +1,275 @@
+#include "worker/runner/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/errors.h"
+#include "common/fault_point.h"
+#include "common/status_macros.h"
+#include "worker/engine/tokenizer_decoder.h"
+
+namespace iha::worker {
+namespace {
+
+constexpr size_t kEventsHigh = 1 << 16;
+constexpr size_t kEventsLow = 1 << 15;
+// How long the loop sleeps at most before it looks at stop flags and leases again.
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// Below this many samples in the engine the next lease is pulled, so that the batch does not run dry between leases.
+constexpr int64_t kRefillSamples = 16;
+
+std::string_view Text(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
+
+// Worth a retry elsewhere or later, or a fault of the data that no retry cures.
+bool IsPermanent(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kDataLoss;
+}
+
+}  // namespace
+
+Worker::Worker(WorkerApi& api, ModelSource& models, Clock& clock, WorkerOptions options)
+    : api_(api), models_(models), clock_(clock), options_(std::move(options)), events_(kEventsHigh, kEventsLow) {}
+
+RequestId Worker::NextRequestId(const char* what) {
+  return {fmt::format("{}.{}.{}.{}", options_.id.value, options_.incarnation, what, requests_++)};
+}
+
+absl::Status Worker::Register() {
+  const RegisterWorkerRequest request{.request_id = NextRequestId("register"),
+                                      .worker = options_.id,
+                                      .incarnation = options_.incarnation,
+                                      .numerics_ids = models_.NumericsIds(),
+                                      .description = options_.description};
+  IHA_ASSIGN_OR_RETURN(const RegisterWorkerReply reply, api_.RegisterWorker(request));
+  if (keeper_ == nullptr) {
+    keeper_ = std::make_unique<LeaseKeeper>(api_, options_.id, options_.incarnation, reply.heartbeat_interval, clock_,
+                                            events_);
+  }
+  accepted_.clear();
+  OfferModels(reply.wanted_models);
+  return absl::OkStatus();
+}
+
+void Worker::OfferModels(const std::vector<std::string>& wanted) {
+  OfferModelsRequest request{.request_id = NextRequestId("offer"), .worker = options_.id, .offers = {}};
+  for (const std::string& name : wanted) {
+    const bool known = std::find(accepted_.begin(), accepted_.end(), name) != accepted_.end();
+    if (known || unusable_.contains(name)) continue;
+    absl::StatusOr<ModelOffer> offer = models_.Offer(name);
+    if (offer.ok()) {
+      request.offers.push_back(*std::move(offer));
+      continue;
+    }
+    unusable_[name] = Text(offer.status());
+    Log(fmt::format("model {}: {}", name, Text(offer.status())));
+  }
+  if (request.offers.empty()) return;
+  const absl::StatusOr<OfferModelsReply> reply = api_.OfferModels(request);
+  if (!reply.ok()) {
+    Log(fmt::format("offering models: {}", Text(reply.status())));
+    return;
+  }
+  accepted_.insert(accepted_.end(), reply->accepted.begin(), reply->accepted.end());
+  for (const std::string& line : reply->refused) Log(line);
+  for (const ModelOffer& offer : request.offers) {
+    const bool accepted = std::find(accepted_.begin(), accepted_.end(), offer.name) != accepted_.end();
+    if (!accepted) unusable_[offer.name] = "refused by the coordinator";
+  }
+}
+
+absl::Status Worker::Run() {
+  outbox_ = std::make_unique<Outbox>(api_, options_.id, clock_, events_);
+  absl::Status status = Register();
+  while (status.ok() && !stopping_.load()) {
+    if (keeper_->TakeNotRegistered()) status = Register();
+    if (status.ok()) status = MaybeAcquire();
+    if (!status.ok() || (all_done_ && options_.exit_when_done && runs_.empty())) break;
+    std::optional<Event> event = events_.WaitPopUntil(clock_, clock_.Elapsed() + kTick);
+    for (; event.has_value(); event = events_.TryPop()) {
+      std::visit([this](auto& e) { Handle(std::move(e)); }, *event);
+    }
+    ReportLoad();
+  }
+  if (status.ok()) DrainLeases();
+  if (!status.ok()) outbox_->Abandon();
+  engine_.reset();
+  outbox_.reset();
+  keeper_.reset();
+  return status;
+}
+
+absl::Status Worker::MaybeAcquire() {
+  int64_t waiting = 0;
+  for (const ShardRun& run : runs_) waiting += run.waiting();
+  const bool room = runs_.empty() || (runs_.size() < options_.max_leases && waiting < kRefillSamples);
+  if (!room || outbox_->congested() || clock_.Elapsed() < idle_until_) return absl::OkStatus();
+
+  AcquireLeaseRequest request{.request_id = NextRequestId("acquire"),
+                              .worker = options_.id,
+                              .incarnation = options_.incarnation,
+                              .models = accepted_,
+                              .numerics_ids = models_.NumericsIds(),
+                              .max_tokens = 0};
+  if (!runs_.empty()) {
+    // Another model could only be loaded once these leases are done.
+    request.models = {loaded_name_};
+    request.numerics_ids = {loaded_numerics_};
+  } else if (auto at = std::find(request.models.begin(), request.models.end(), loaded_name_);
+             at != request.models.end()) {
+    std::rotate(request.models.begin(), at, at + 1);
+  }
+  const absl::StatusOr<AcquireLeaseReply> reply = api_.AcquireLease(request);
+  if (!reply.ok()) {
+    if (reply.status().code() == absl::StatusCode::kNotFound) return Register();
+    return reply.status();
+  }
+  all_done_ = reply->all_done;
+  OfferModels(reply->wanted_models);
+  if (reply->grant.has_value()) return StartLease(*reply->grant);
+  idle_until_ = clock_.Elapsed() + reply->retry_after;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(const JobSpec& job) {
+  const std::string key = fmt::format("{}#{}", benchmarks::ToString(job.entry.benchmark), job.items);
+  auto& cached = benchmarks_[key];
+  if (cached == nullptr) {
+    absl::StatusOr<std::unique_ptr<const benchmarks::Benchmark>> opened =
+        benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root);
+    if (!opened.ok()) return opened.status();
+    const benchmarks::BenchmarkInfo& info = (*opened)->info();
+    if ((*opened)->data_digest() != job.data_digest || info.version != job.benchmark_version ||
+        info.grader_version != job.grader_version || PromptDigest(**opened, job.items) != job.prompt_digest) {
+      return FailedPrecondition(
+          "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and "
+          "data root",
+          key, job.benchmark_version, job.grader_version);
+    }
+    cached = *std::move(opened);
+  }
+  return cached;
+}
+
+absl::Status Worker::Load(const LeaseGrant& grant) {
+  const std::string& name = grant.job.model.name;
+  if (engine_ != nullptr && loaded_name_ == name && loaded_numerics_ == grant.job.numerics_id) return absl::OkStatus();
+  if (engine_ != nullptr) past_ = engine_->counters();
+  engine_.reset();  // before the next model is loaded: two do not fit
+  loaded_name_.clear();
+  Log(fmt::format("loading {}", name));
+  IHA_ASSIGN_OR_RETURN(loaded_, models_.Load(name, grant.job.numerics_id));
+  const auto decoders = [tokenizer = loaded_.tokenizer]() -> std::unique_ptr<engine::TextDecoder> {
+    return engine::MakeTokenizerDecoder(tokenizer, /*skip_special=*/true);
+  };
+  IHA_ASSIGN_OR_RETURN(engine_, engine::Engine::Create(std::move(loaded_.backend), decoders, options_.engine));
+  engine_->Start();
+  loaded_name_ = name;
+  loaded_numerics_ = grant.job.numerics_id;
+  return absl::OkStatus();
+}
+
+absl::Status Worker::StartLease(LeaseGrant grant) {
+  IHA_FAULT_POINT("worker.lease.start");
+  keeper_->Add(grant.shard, grant.fence);
+  absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> benchmark = OpenFor(grant.job);
+  ShardRun& run = runs_.emplace_back(std::move(grant), benchmark.ok() ? *benchmark : nullptr);
+  absl::Status status = benchmark.status();
+  if (status.ok()) status = Load(run.grant());
+  if (status.ok()) status = run.Start(api_, loaded_, *engine_, events_, *outbox_);
+  if (!status.ok()) Fail(run, status);
+  return absl::OkStatus();
+}
+
+ShardRun* Worker::Find(ShardId shard, Fence fence) {
+  for (ShardRun& run : runs_) {
+    if (run.Is(shard, fence)) return &run;
+  }
+  return nullptr;
+}
+
+void Worker::Handle(SampleDone done) {
+  ShardRun* run = Find(done.shard, done.fence);
+  if (run == nullptr) return;  // the lease is gone; so is the need
+  const absl::Status status = run->OnSample(std::move(done), *outbox_);
+  if (!status.ok()) Fail(*run, status);
+}
+
+void Worker::Handle(ItemCommitted committed) {
+  ShardRun* run = Find(committed.shard, committed.fence);
+  if (run == nullptr) return;
+  const bool stored = committed.outcome.ok() || committed.outcome.code() == absl::StatusCode::kAlreadyExists;
+  if (!stored) {
+    // Aborted: another worker owns the shard now. FailedPrecondition: it is final. Either way the plan is void, and
+    // what was generated is in the cache.
+    Log(fmt::format("shard {}: {}", static_cast<int64_t>(committed.shard), Text(committed.outcome)));
+    run->Abandon(*engine_);
+    Drop(committed.shard, committed.fence);
+    return;
+  }
+  run->OnCommitted();
+  if (committed.shard_done || run->AllCommitted()) Drop(committed.shard, committed.fence);
+}
+
+void Worker::Handle(const LeaseEnded& ended) {
+  ShardRun* run = Find(ended.shard, ended.fence);
+  if (run == nullptr) return;
+  Log(fmt::format("shard {}: the lease has ended", static_cast<int64_t>(ended.shard)));
+  if (engine_ != nullptr) run->Abandon(*engine_);
+  Drop(ended.shard, ended.fence);
+}
+
+void Worker::Fail(ShardRun& run, const absl::Status& status) {
+  Log(fmt::format("shard {} of {}: {}", static_cast<int64_t>(run.grant().shard), run.grant().job.model.name,
+                  Text(status)));
+  if (engine_ != nullptr) run.Abandon(*engine_);
+  Release(run, ReleaseReason::kFailed, status);
+  Drop(run.grant().shard, run.grant().fence);
+}
+
+void Worker::Release(const ShardRun& run, ReleaseReason reason, const absl::Status& status) {
+  const absl::Status released = api_.ReleaseLease({.request_id = NextRequestId("release"),
+                                                   .worker = options_.id,
+                                                   .shard = run.grant().shard,
+                                                   .fence = run.grant().fence,
+                                                   .reason = reason,
+                                                   .error = std::string(Text(status)),
+                                                   .permanent = IsPermanent(status)});
+  if (!released.ok()) Log(fmt::format("releasing a lease: {}", Text(released)));  // it will expire
+}
+
+void Worker::Drop(ShardId shard, Fence fence) {
+  keeper_->Remove(shard, fence);
+  runs_.remove_if([&](const ShardRun& run) { return run.Is(shard, fence); });
+}
+
+void Worker::DrainLeases() {
+  const absl::Duration deadline = clock_.Elapsed() + options_.drain;
+  while (!runs_.empty() && clock_.Elapsed() < deadline) {
+    std::optional<Event> event = events_.WaitPopUntil(clock_, std::min(deadline, clock_.Elapsed() + kTick));
+    if (event.has_value()) std::visit([this](auto& e) { Handle(std::move(e)); }, *event);
+  }
+  if (runs_.empty()) return;
+  // What is in the outbox is still sent, once: a commit with the row's last fence is accepted after the release too.
+  outbox_->Abandon();
+  for (const ShardRun& run : runs_) {
+    Release(run, ReleaseReason::kDrain, absl::CancelledError("the worker was stopped"));
+    keeper_->Remove(run.grant().shard, run.grant().fence);
+  }
+  runs_.clear();
+}
+
+void Worker::ReportLoad() {
+  const absl::Duration now = clock_.Elapsed();
+  if (engine_ == nullptr || now - load_since_ < absl::Seconds(1)) return;
+  const int64_t tokens = engine_->counters().generated_tokens;
+  const double rate =
+      static_cast<double>(std::max<int64_t>(0, tokens - load_tokens_)) / absl::ToDoubleSeconds(now - load_since_);
+  keeper_->SetLoad(static_cast<int64_t>(outbox_->size()), rate);
+  load_since_ = now;
+  load_tokens_ = tokens;
+}
+
+engine::EngineCounters Worker::counters() const { return engine_ != nullptr ? engine_->counters() : past_; }
+
+}  // namespace iha::worker

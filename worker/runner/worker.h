@@ -1,0 +1,104 @@
+// worker.h: a worker's life: register, offer models, pull leases, generate, grade, commit; drain when told to stop.
+//
+//   coordinator <- LeaseKeeper (heartbeats) | Outbox (generations, commits) | loop (register, offer, acquire, release)
+//   engine thread -> events -> loop -> outbox
+//
+// The loop thread (the caller of Run) owns every ShardRun; the other threads only post events to it. One model is
+// loaded at a time; a second lease is pulled while the first still fills the batch, for the loaded model only. Errors
+// of Run: Unavailable (the coordinator could not be reached until the deadline of the calls), FailedPrecondition /
+// InvalidArgument (every wanted model of ours was refused or is bad: said line by line).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/coordinator_api.h"
+#include "worker/engine/engine.h"
+#include "worker/runner/events.h"
+#include "worker/runner/lease_keeper.h"
+#include "worker/runner/model_source.h"
+#include "worker/runner/outbox.h"
+#include "worker/runner/shard_run.h"
+
+namespace iha::worker {
+
+struct WorkerOptions {
+  WorkerId id;
+  int64_t incarnation = 0;
+  std::string description;  // host, device, threads: for the coordinator's record
+  std::string data_root;
+  engine::EngineOptions engine;
+  bool exit_when_done = false;  // end when the coordinator has no unfinished job left
+  size_t max_leases = 2;
+  absl::Duration drain = absl::Seconds(20);  // after Stop: time for what the engine has begun; then it is released
+  std::function<void(const std::string& line)> log;  // one human-readable line
+};
+
+class Worker {
+ public:
+  // All must outlive the worker.
+  Worker(WorkerApi& api, ModelSource& models, Clock& clock, WorkerOptions options);
+
+  absl::Status Run();
+  // Drain: stop acquiring, finish what the engine has begun within options.drain, release the rest uncharged, return
+  // OK. Any thread; safe in a signal handler.
+  void Stop() { stopping_.store(true); }
+
+  // Of the engine that ran last; for the run's record.
+  engine::EngineCounters counters() const;
+
+ private:
+  absl::Status Register();
+  void OfferModels(const std::vector<std::string>& wanted);
+  // Pulls a lease if there is room for one; sets idle_until_ when there is none.
+  absl::Status MaybeAcquire();
+  absl::Status StartLease(LeaseGrant grant);
+  absl::Status Load(const LeaseGrant& grant);
+  absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> OpenFor(const JobSpec& job);
+  void Handle(SampleDone done);
+  void Handle(ItemCommitted committed);
+  void Handle(const LeaseEnded& ended);
+  void Fail(ShardRun& run, const absl::Status& status);
+  void Release(const ShardRun& run, ReleaseReason reason, const absl::Status& status);
+  void Drop(ShardId shard, Fence fence);
+  ShardRun* Find(ShardId shard, Fence fence);
+  void DrainLeases();
+  void ReportLoad();
+  RequestId NextRequestId(const char* what);
+  void Log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  WorkerApi& api_;
+  ModelSource& models_;
+  Clock& clock_;
+  const WorkerOptions options_;
+  EventQueue events_;
+  std::atomic<bool> stopping_{false};
+
+  // Loop thread only.
+  int64_t requests_ = 0;
+  std::vector<std::string> accepted_;            // models that the coordinator took
+  std::map<std::string, std::string> unusable_;  // wanted models that we cannot serve, and why
+  std::map<std::string, std::shared_ptr<const benchmarks::Benchmark>> benchmarks_;  // by canonical ref
+  std::string loaded_name_, loaded_numerics_;
+  LoadedModel loaded_;
+  std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<LeaseKeeper> keeper_;
+  std::list<ShardRun> runs_;
+  absl::Duration idle_until_;
+  bool all_done_ = false;
+  absl::Duration load_since_;
+  int64_t load_tokens_ = 0;
+  engine::EngineCounters past_;
+  // Last member: its callbacks post to events_, so it goes first.
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+}  // namespace iha::worker

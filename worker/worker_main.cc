@@ -1,0 +1,163 @@
+// iha-worker: one worker process.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/errors.h"
+#include "common/fault_point.h"
+#include "common/file.h"
+#include "common/shutdown.h"
+#include "common/text.h"
+#include "common/version.h"
+#include "worker/link/grpc_worker_api.h"
+#include "worker/runner/checkpoint_source.h"
+#include "worker/runner/worker.h"
+
+namespace iha::worker {
+namespace {
+
+struct Flags {
+  link::Endpoint endpoint;
+  std::string token_file;
+  std::string device = "cpu";
+  int threads = 0;
+  int64_t kv_memory_mib = 0;
+  int32_t max_batch = 0;
+  int32_t step_tokens = 0;
+  bool no_prefix_cache = false;
+  std::string models_root;
+  std::vector<std::string> models;  // NAME=DIR
+  std::string data_root;
+  std::string id;
+  bool exit_when_done = false;
+  int deadline_s = 600;
+  int drain_s = 20;
+  std::string faults;
+};
+
+void Print(const std::string& line) { std::cerr << "iha-worker: " << TerminalSafe(line) << std::endl; }
+
+int Fail(const absl::Status& status) {
+  Print(std::string(status.message()));
+  return ExitCodeFor(status);
+}
+
+// A quarter of what is free now, within sane bounds: the rest is for weights, scratch and other workers.
+int64_t DefaultKvBytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key;
+  std::string unit;
+  for (int64_t kib = 0; meminfo >> key >> kib >> unit;) {
+    if (key == "MemAvailable:") return std::clamp<int64_t>(kib * 1024 / 4, int64_t{256} << 20, int64_t{8} << 30);
+  }
+  return int64_t{1} << 30;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "host";
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ParseModels(const std::vector<std::string>& pairs) {
+  std::map<std::string, std::string> folders;
+  for (const std::string& pair : pairs) {
+    const size_t at = pair.find('=');
+    if (at == std::string::npos || at == 0) {
+      return InvalidArgument("--model \"{}\": expected NAME=DIR", pair);
+    }
+    folders[pair.substr(0, at)] = pair.substr(at + 1);
+  }
+  return folders;
+}
+
+int Run(Flags flags) {
+  ShutdownSignals signals;
+  if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
+  if (flags.device != "cpu") {
+    return Fail(Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device));
+  }
+  auto folders = ParseModels(flags.models);
+  if (!folders.ok()) return Fail(folders.status());
+  if (!flags.token_file.empty()) {
+    auto token = ReadFile(flags.token_file);
+    if (!token.ok()) return Fail(token.status());
+    flags.endpoint.token = token->substr(0, token->find_last_not_of(" \r\n\t") + 1);
+  }
+  const int threads = flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
+
+  RealClock clock;
+  auto caller = link::Caller::Open(
+      flags.endpoint, {.deadline = absl::Seconds(flags.deadline_s), .attempt = absl::Seconds(30), .on_retry = Print},
+      clock);
+  if (!caller.ok()) return Fail(caller.status());
+  const auto api = MakeGrpcWorkerApi(*std::move(caller));
+  CheckpointSource models({.folders = *std::move(folders), .models_root = flags.models_root, .threads = threads});
+
+  WorkerOptions options;
+  options.id = {flags.id.empty() ? fmt::format("{}-{}", HostName(), getpid()) : flags.id};
+  options.incarnation = absl::ToUnixNanos(clock.Now());
+  options.description = fmt::format("{} cpu threads={} version={}", HostName(), threads, kVersion);
+  options.data_root = flags.data_root;
+  options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : DefaultKvBytes();
+  options.engine.clock = &clock;
+  if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
+  if (flags.step_tokens > 0) options.engine.scheduler.max_batch_tokens = flags.step_tokens;
+  options.engine.scheduler.prefix_cache = !flags.no_prefix_cache;
+  options.exit_when_done = flags.exit_when_done;
+  options.drain = absl::Seconds(flags.drain_s);
+  options.log = Print;
+  Worker worker(*api, models, clock, std::move(options));
+  signals.Watch([&worker] { worker.Stop(); });
+  const absl::Status status = worker.Run();
+  return status.ok() ? kExitOk : Fail(status);
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  const char* data = std::getenv("IHA_EVAL_DATA");
+  const char* home = std::getenv("HOME");
+  flags.data_root =
+      data != nullptr && *data != '\0' ? data : std::string(home == nullptr ? "." : home) + "/.local/share/iha-eval";
+  CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
+  app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
+  app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
+  app.add_option("--device", flags.device, "cpu");
+  app.add_option("--threads", flags.threads, "0 = all cores")->check(CLI::NonNegativeNumber);
+  app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = a quarter of the free memory")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--max-batch", flags.max_batch, "sequences in a step; 0 = default")->check(CLI::NonNegativeNumber);
+  app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(CLI::NonNegativeNumber);
+  app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");
+  app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
+  app.add_option("--model", flags.models, "NAME=DIR, repeatable: a model outside the root");
+  app.add_option("--data-root", flags.data_root, "benchmark data");
+  app.add_option("--id", flags.id, "worker name; default host-pid");
+  app.add_flag("--exit-when-done", flags.exit_when_done, "end when no unfinished job is left");
+  app.add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator");
+  app.add_option("--drain", flags.drain_s, "seconds for begun work after SIGTERM");
+  app.add_option("--token-file", flags.token_file, "file with the coordinator's token");
+  app.add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
+  app.add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");
+  app.add_option("--tls-key", flags.endpoint.tls_key, "PEM client key");
+  app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
+  app.footer("Example:\n  iha-worker --coordinator eval-host:7000 --device cpu --models-root /models");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    Print(fmt::format("{}; see iha-worker --help", error.what()));
+    return kExitUsage;
+  }
+  return Run(std::move(flags));
+}
+
+}  // namespace
+}  // namespace iha::worker
+
+int main(int argc, char** argv) { return iha::worker::Main(argc, argv); }
