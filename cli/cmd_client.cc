@@ -1,0 +1,252 @@
+// Commands against a running coordinator: submit, watch, status, cancel, list, table (the last two also on a file).
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/grpc_client_api.h"
+#include "cli/input.h"
+#include "cli/run/progress.h"
+#include "cli/store_commands.h"
+#include "cli/sweep_file.h"
+#include "common/clock.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  link::Endpoint endpoint;
+  std::string token_file;
+  double deadline_s = 30;
+  std::string db;
+  std::string sweep;  // id, or a file for submit
+  reports::TableOptions table;
+  std::string format = "md";
+  bool json = false;
+};
+
+// A connection for the length of one command.
+struct Connection {
+  RealClock clock;
+  std::unique_ptr<ClientApi> api;
+};
+
+absl::StatusOr<std::unique_ptr<Connection>> Connect(const Flags& flags) {
+  auto connection = std::make_unique<Connection>();
+  link::Endpoint endpoint = flags.endpoint;
+  if (endpoint.address.empty()) return InvalidArgument("--coordinator HOST:PORT is missing");
+  if (!flags.token_file.empty()) {
+    IHA_ASSIGN_OR_RETURN(const std::string token, ReadFile(flags.token_file));
+    endpoint.token = token.substr(0, token.find_last_not_of(" \r\n\t") + 1);
+  }
+  const link::CallPolicy policy{
+      .deadline = absl::Seconds(flags.deadline_s),
+      .attempt = absl::Seconds(20),
+      .on_retry = [](const std::string& line) { std::cerr << "iha-eval: " << TerminalSafe(line) << std::endl; }};
+  IHA_ASSIGN_OR_RETURN(auto caller, link::Caller::Open(endpoint, policy, connection->clock));
+  connection->api = MakeGrpcClientApi(std::move(caller));
+  return connection;
+}
+
+// An id, or a prefix that names one sweep of the coordinator.
+absl::StatusOr<SweepId> FindSweep(ClientApi& api, const std::string& text) {
+  if (const auto digest = ParseDigest(text); digest.ok()) return SweepId{*digest};
+  IHA_ASSIGN_OR_RETURN(const std::vector<SweepSummary> sweeps, api.List());
+  std::vector<SweepId> matches;
+  for (const SweepSummary& sweep : sweeps) {
+    if (!text.empty() && sweep.sweep.Hex().starts_with(text)) matches.push_back(sweep.sweep);
+  }
+  if (matches.size() == 1) return matches.front();
+  return InvalidArgument("sweep \"{}\": {} sweeps start like this; expected one (iha-eval list shows them)", text,
+                         matches.size());
+}
+
+Json ProgressJson(const SweepProgress& progress) {
+  Json json = {{"sweep", progress.sweep.Hex()},
+               {"state", progress.state},
+               {"planned", PlannedItems(progress)},
+               {"finished", FinishedItems(progress)},
+               {"live_workers", progress.live_workers},
+               {"leased_shards", progress.leased_shards},
+               {"tokens_per_second", progress.tokens_per_second}};
+  json["jobs"] = Json::array();
+  for (const JobProgress& job : progress.jobs) {
+    json["jobs"].push_back({{"job", job.job.Hex()},
+                            {"model", job.model},
+                            {"entry", job.entry},
+                            {"state", job.state},
+                            {"planned", job.planned},
+                            {"scored", job.scored},
+                            {"unscored", job.unscored}});
+  }
+  json["notes"] = progress.notes;
+  return json;
+}
+
+std::string JsonLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+void PrintProgress(const SweepProgress& progress, bool json) {
+  if (json) {
+    std::cout << JsonLine(ProgressJson(progress));
+    return;
+  }
+  std::cout << "sweep " << progress.sweep.Hex() << "  " << progress.state << "  " << FinishedItems(progress) << "/"
+            << PlannedItems(progress) << " items  " << progress.live_workers << " workers\n";
+  for (const JobProgress& job : progress.jobs) {
+    std::cout << TerminalSafe(fmt::format(
+                     "  {:<18} {}/{}{}  {} · {}", job.state, job.scored + job.unscored, job.planned,
+                     job.unscored > 0 ? fmt::format(" ({} unscored)", job.unscored) : "", job.model, job.entry))
+              << "\n";
+  }
+  for (const std::string& note : progress.notes) std::cout << "  note: " << TerminalSafe(note) << "\n";
+}
+
+absl::Status Submit(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ParseSweep(text, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const SweepId id, connection->api->Submit(spec));
+  std::cout << (flags.json ? JsonLine({{"sweep", id.Hex()}}) : id.Hex() + "\n");
+  return absl::OkStatus();
+}
+
+absl::Status Status(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(id));
+  PrintProgress(progress, flags.json);
+  return absl::OkStatus();
+}
+
+absl::Status Watch(const Flags& flags, bool live) {
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
+  ProgressMeter meter;
+  const absl::Duration start = connection->clock.Elapsed();
+  std::string last;
+  for (;;) {
+    IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(id));
+    if (live) std::cerr << "\r\033[K" << meter.Line(progress, connection->clock.Elapsed() - start, 100) << std::flush;
+    if (flags.json) {
+      // One object a change, for scripts that follow along.
+      if (const std::string line = JsonLine(ProgressJson(progress)); line != last)
+        std::cout << (last = line) << std::flush;
+    }
+    if (progress.state != "running") {
+      if (live) std::cerr << "\n";
+      if (!flags.json) PrintProgress(progress, false);
+      return absl::OkStatus();
+    }
+    connection->clock.SleepUntil(connection->clock.Elapsed() + absl::Seconds(1));
+  }
+}
+
+absl::Status Cancel(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
+  IHA_RETURN_IF_ERROR(connection->api->Cancel(id));
+  std::cout << (flags.json ? JsonLine({{"sweep", id.Hex()}, {"cancelled", true}}) : "cancelled " + id.Hex() + "\n");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SweepSummary>> Summaries(const Flags& flags) {
+  if (!flags.db.empty()) return ListFromFile(flags.db);
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  return connection->api->List();
+}
+
+absl::Status List(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(const std::vector<SweepSummary> sweeps, Summaries(flags));
+  for (const SweepSummary& sweep : sweeps) {
+    const std::string when = absl::FormatTime(absl::RFC3339_sec, sweep.submitted, absl::UTCTimeZone());
+    if (flags.json) {
+      std::cout << JsonLine({{"sweep", sweep.sweep.Hex()},
+                             {"state", sweep.state},
+                             {"planned", sweep.planned},
+                             {"finished", sweep.finished},
+                             {"submitted", when},
+                             {"run_tag", sweep.run_tag}});
+    } else {
+      std::cout << TerminalSafe(fmt::format("{}  {:<9}  {}/{} items  {}  {}", sweep.sweep.Hex(), sweep.state,
+                                            sweep.finished, sweep.planned, when, sweep.run_tag))
+                << "\n";
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Table(const Flags& flags) {
+  if (!flags.db.empty()) {
+    IHA_ASSIGN_OR_RETURN(const std::string text, TableFromFile(flags.db, flags.sweep, flags.table, flags.format));
+    std::cout << text;
+    return absl::OkStatus();
+  }
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const std::string text,
+                       connection->api->Table(id, flags.table.layout, flags.table.baseline, flags.format));
+  std::cout << text;
+  return absl::OkStatus();
+}
+
+void AddEndpoint(CLI::App* sub, Flags& flags) {
+  sub->add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path");
+  sub->add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator");
+  sub->add_option("--token-file", flags.token_file, "file with the coordinator's token");
+  sub->add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
+  sub->add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");
+  sub->add_option("--tls-key", flags.endpoint.tls_key, "PEM client key");
+  sub->add_flag("--json", flags.json, "JSON on stdout");
+}
+
+using Action = std::function<absl::Status(const Flags& flags)>;
+
+CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const std::string& help,
+              const std::shared_ptr<Flags>& flags, Action action) {
+  CLI::App* sub = app.add_subcommand(name, help);
+  AddEndpoint(sub, *flags);
+  sub->callback([flags, &command, name, action = std::move(action)] {
+    const absl::Status status = action(*flags);
+    command.exit_code = status.ok() ? kExitOk : Fail(name, status);
+  });
+  return sub;
+}
+
+}  // namespace
+
+void AddClient(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* submit =
+      Add(app, command, "submit", "Hand a sweep to a coordinator; prints its id (twice = one sweep)", flags, Submit);
+  submit->add_option("file", flags->sweep, "sweep.json; - = stdin")->required();
+  submit->footer("Example:\n  iha-eval submit --coordinator 127.0.0.1:7000 sweep.json");
+
+  CLI::App* watch = Add(app, command, "watch", "Follow a sweep until it is done", flags,
+                        [&command](const Flags& f) { return Watch(f, command.progress && !f.json); });
+  CLI::App* status = Add(app, command, "status", "A sweep's jobs, items and notes", flags, Status);
+  CLI::App* cancel = Add(app, command, "cancel", "Stop a sweep; what is scored stays", flags, Cancel);
+  for (CLI::App* sub : {watch, status, cancel}) {
+    sub->add_option("sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+    sub->footer(fmt::format("Example:\n  iha-eval {} --coordinator 127.0.0.1:7000 3f2a", sub->get_name()));
+  }
+
+  CLI::App* list = Add(app, command, "list", "All sweeps of a coordinator or database", flags, List);
+  list->add_option("--db", flags->db, "database file, instead of --coordinator");
+  list->footer("Example:\n  iha-eval list --db out/iha-eval.db");
+
+  CLI::App* table = Add(app, command, "table", "A stored sweep as a table", flags, Table);
+  table->add_option("--db", flags->db, "database file, instead of --coordinator");
+  table->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  table->add_option("--layout", flags->table.layout, "generic, table1, table2");
+  table->add_option("--baseline", flags->table.baseline, "model that deltas are against; default the first");
+  table->add_option("--format", flags->format, "md, csv, json");
+  table->footer("Example:\n  iha-eval table --db out/iha-eval.db --sweep 3f2a --format csv");
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,126 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/run/embedded.h"
+#include "cli/sweep_file.h"
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "reports/render.h"
+
+namespace iha::cli {
+namespace {
+
+struct Request {
+  SweepSpec spec;
+  std::map<std::string, std::string> folders;
+};
+
+absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
+  Request request;
+  IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
+  if (!flags.sweep_file.empty()) {
+    IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep_file));
+    IHA_ASSIGN_OR_RETURN(request.spec, ParseSweep(text, flags.sweep_file));
+    return request;
+  }
+  if (flags.models.empty() || flags.benches.empty()) {
+    return InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE");
+  }
+  // Table order is the order of the flags.
+  std::vector<std::string> names(flags.models.size());
+  for (const auto& [name, folder] : request.folders) {
+    for (size_t i = 0; i < flags.models.size(); i++) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(flags.models[i], folder, ignored)) names[i] = name;
+    }
+  }
+  IHA_ASSIGN_OR_RETURN(request.spec, SpecOf(flags, names));
+  return request;
+}
+
+void PrintFiles(const RunFlags& flags) {
+  if (flags.quiet) return;
+  std::cerr << "wrote " << flags.out << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
+}
+
+int Run(const Command& command, RunFlags flags) {
+  absl::StatusOr<Request> request = RequestOf(flags);
+  if (!request.ok()) return Fail("run", request.status());
+  if (flags.dry_run) {
+    const auto plan = DescribePlan(command, request->spec, flags.json);
+    if (!plan.ok()) return Fail("run", plan.status());
+    std::cout << *plan;
+    return kExitOk;
+  }
+  const absl::StatusOr<RunOutcome> outcome = RunEmbedded(command, flags, request->spec, request->folders);
+  if (!outcome.ok()) return Fail("run", outcome.status());
+  std::cout << (flags.json ? reports::RenderJson(outcome->table) : reports::RenderMarkdown(outcome->table));
+  PrintFiles(flags);
+  if (!outcome->interrupted) return kExitOk;
+  std::cerr << "iha-eval run: stopped; run the same command again to go on\n";
+  return kExitUnavailable;
+}
+
+int RunExample(const std::string& name) {
+  const auto text = ExampleSweep(name);
+  if (!text.ok()) return Fail("sweep example", text.status());
+  std::cout << *text;
+  return kExitOk;
+}
+
+void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
+  sub->add_option("--samples", f.samples, "samples an item");
+  sub->add_option("--temperature", f.temperature, "0 = greedy")->check(CLI::NonNegativeNumber);
+  sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]");
+  sub->add_option("--top-k", f.top_k, "0 = off");
+  sub->add_option("--seed", f.seed, "of the random streams");
+  sub->add_option("--limit", f.limit, "first N items only");
+  sub->add_option("--fewshot", f.fewshot, "exemplars in the prompt")->check(CLI::NonNegativeNumber);
+  sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens");
+  sub->add_option("--metric", f.metrics, "repeatable; default: the benchmark's");
+  sub->add_option("--tag", f.tag, "free text that makes this another sweep");
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<RunFlags>();
+  CLI::App* run = app.add_subcommand("run", "Score checkpoints here: local workers, one database file, a table");
+  run->add_option("--model", flags->models, "checkpoint directory, repeatable");
+  run->add_option("--bench", flags->benches, "benchmark spec, repeatable: gsm8k, \"gsm8k?fewshot=8\", gsm8k_demo");
+  run->add_option("--sweep", flags->sweep_file, "sweep.json instead of --model and --bench; - = stdin");
+  AddSamplingFlags(run, *flags);
+  run->add_flag("--dry-run", flags->dry_run, "print jobs, items and estimated tokens, run nothing");
+  run->add_option("--workers", flags->workers, "worker processes")->check(CLI::PositiveNumber);
+  run->add_option("--threads", flags->threads, "threads of each worker; 0 = cores / workers")
+      ->check(CLI::NonNegativeNumber);
+  run->add_option("--device", flags->device, "auto, cpu, cuda, emulated");
+  run->add_option("--numerics", flags->numerics, "exact, fast, torch; fake for iha_fake checkpoints");
+  run->add_option("--kv-dtype", flags->kv_dtype, "f32 or bf16 (another numerics id)")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  run->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache of each worker; 0 = a quarter of what is free");
+  run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default");
+  run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
+  run->add_option("--data-root", command.data_root, "benchmark data");
+  run->add_option("--db", flags->db, "database file; default OUT/iha-eval.db");
+  run->add_option("--out", flags->out, "folder for tables and samples");
+  run->add_option("--layout", flags->layout, "generic, table1, table2");
+  run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");
+  run->add_flag("--json", flags->json, "print table.json instead of Markdown");
+  run->add_flag("--quiet", flags->quiet, "no progress");
+  run->footer("Example:\n  iha-eval run --model SmolLM2-135M-Instruct --bench gsm8k --limit 20 --out out");
+  run->callback([flags, &command] { command.exit_code = Run(command, *flags); });
+
+  CLI::App* sweep = app.add_subcommand("sweep", "Sweep files");
+  sweep->require_subcommand(1);
+  const auto name = std::make_shared<std::string>("table1");
+  CLI::App* example = sweep->add_subcommand("example", "Print a commented sweep.json with the paper's settings");
+  example->add_option("name", *name, "table1, table2, ruler");
+  example->footer("Example:\n  iha-eval sweep example table1 > sweep.json");
+  example->callback([name, &command] { command.exit_code = RunExample(*name); });
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,110 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/scoring/answer_metric.h"
+#include "benchmarks/scoring/lines.h"
+#include "cli/command.h"
+#include "common/errors.h"
+#include "common/jsonl_tool.h"
+#include "common/status_macros.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string metric;
+  std::string rule = "ns_tie_mean";
+  int64_t k = 0;  // 0: all outputs of the line
+  std::string file = "-";
+};
+
+// A number that is a fraction of small integers prints as short as it can: 1, 0.5, 0.3333333333333333.
+double ToDouble(const scoring::Rational& value) { return std::stod(value.ToFixed(20)); }
+
+Json NumberOf(const scoring::Rational& value) {
+  if (value.IsInteger()) return std::stoll(value.ToString());
+  return ToDouble(value);
+}
+
+Json TextOrNull(const std::optional<std::string>& text) { return text.has_value() ? Json(*text) : Json(nullptr); }
+
+absl::Status ScoreStep(const Flags& flags, const Json& in, Json& out) {
+  std::string gold;
+  std::string output;
+  IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
+  IHA_RETURN_IF_ERROR(GetString(in, "output", output));
+  IHA_ASSIGN_OR_RETURN(const scoring::ScoreLineResult result, scoring::ScoreLine(flags.metric, gold, output));
+  out["extracted"] = TextOrNull(result.extracted);
+  out["correct"] = result.correct;
+  out["reason"] = result.reason;
+  return absl::OkStatus();
+}
+
+absl::Status VoteStep(const Flags& flags, scoring::VoteRule rule, const Json& in, Json& out) {
+  std::string gold;
+  std::vector<std::string> outputs;
+  IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
+  IHA_RETURN_IF_ERROR(GetStrings(in, "outputs", outputs));
+  const int64_t k = flags.k == 0 ? static_cast<int64_t>(outputs.size()) : flags.k;
+  IHA_ASSIGN_OR_RETURN(const scoring::VoteLineResult result, scoring::VoteLine(flags.metric, rule, k, gold, outputs));
+  out["winner"] = TextOrNull(result.winner);
+  out["correct"] = NumberOf(result.correct);
+  out["tie"] = NumberOf(result.tie);
+  out["invalid"] = result.invalid;
+  return absl::OkStatus();
+}
+
+// An unknown metric is a mistake of the command, not of each line.
+absl::Status CheckMetric(const std::string& metric) {
+  if (scoring::FindAnswerMetric(metric) != nullptr) return absl::OkStatus();
+  return scoring::ScoreLine(metric, "", "").status();
+}
+
+int RunScore(const std::string& benchmark, const Flags& flags) {
+  const std::string name = "score " + benchmark;
+  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return Fail(name, status);
+  return RunJsonlToolOnFile({.name = "iha-eval " + name,
+                             .consumes = {"gold", "output"},
+                             .step = [&](const Json& in, Json& out) { return ScoreStep(flags, in, out); }},
+                            flags.file);
+}
+
+int RunVote(const Flags& flags) {
+  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return Fail("vote", status);
+  const auto rule = scoring::ParseVoteRule(flags.rule);
+  if (!rule.ok()) return Fail("vote", rule.status());
+  return RunJsonlToolOnFile({.name = "iha-eval vote",
+                             .consumes = {"gold", "outputs"},
+                             .step = [&](const Json& in, Json& out) { return VoteStep(flags, *rule, in, out); }},
+                            flags.file);
+}
+
+}  // namespace
+
+void AddScore(CLI::App& app, Command& command) {
+  CLI::App* score = app.add_subcommand("score", "Grade outputs: JSON Lines in, JSON Lines out");
+  score->require_subcommand(1);
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* gsm8k =
+      score->add_subcommand("gsm8k", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");
+  gsm8k->add_option("--metric", flags->metric, "gsm8k.strict_match, gsm8k.flexible_extract, gsm8k.robust")->required();
+  gsm8k->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  gsm8k->footer(
+      "Example:\n  echo '{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}' | iha-eval score gsm8k --metric "
+      "gsm8k.strict_match");
+  gsm8k->callback([flags, &command] { command.exit_code = RunScore("gsm8k", *flags); });
+
+  CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
+  vote->add_option("--metric", flags->metric, "metric that extracts and grades")->required();
+  vote->add_option("--rule", flags->rule, "ns_tie_mean or lm_eval");
+  vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(CLI::NonNegativeNumber);
+  vote->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  vote->footer(
+      "Example:\n  echo '{\"id\":1,\"gold\":\"7\",\"outputs\":[\"#### 7\",\"#### 7\",\"#### 8\"]}' | "
+      "iha-eval vote --metric gsm8k.robust --rule ns_tie_mean --k 3");
+  vote->callback([flags, &command] { command.exit_code = RunVote(*flags); });
+}
+
+}  // namespace iha::cli

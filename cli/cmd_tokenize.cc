@@ -1,0 +1,74 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "common/errors.h"
+#include "common/jsonl_tool.h"
+#include "common/status_macros.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using tokenizer::Tokenizer;
+
+struct Flags {
+  std::string model;
+  std::string file = "-";
+  std::string special = "parse";
+  bool add_special = false;
+  bool skip_special = false;
+};
+
+int RunTokenize(const Flags& flags) {
+  const auto tokenizer = Tokenizer::Load(flags.model);
+  if (!tokenizer.ok()) return Fail("tokenize", tokenizer.status());
+  const Tokenizer::EncodeOptions options{.add_special = flags.add_special, .parse_special = flags.special == "parse"};
+  return RunJsonlToolOnFile({.name = "iha-eval tokenize",
+                             .consumes = {"text"},
+                             .step = [&](const Json& in, Json& out) -> absl::Status {
+                               std::string text;
+                               IHA_RETURN_IF_ERROR(GetString(in, "text", text));
+                               out["ids"] = (*tokenizer)->Encode(text, options);
+                               return absl::OkStatus();
+                             }},
+                            flags.file);
+}
+
+int RunDetokenize(const Flags& flags) {
+  const auto tokenizer = Tokenizer::Load(flags.model);
+  if (!tokenizer.ok()) return Fail("detokenize", tokenizer.status());
+  return RunJsonlToolOnFile({.name = "iha-eval detokenize",
+                             .consumes = {"ids"},
+                             .step = [&](const Json& in, Json& out) -> absl::Status {
+                               std::vector<int32_t> ids;
+                               IHA_RETURN_IF_ERROR(GetTokenIds(in, "ids", ids));
+                               out["text"] = (*tokenizer)->Decode(ids, flags.skip_special);
+                               return absl::OkStatus();
+                             }},
+                            flags.file);
+}
+
+}  // namespace
+
+void AddTokenize(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* encode = app.add_subcommand("tokenize", "JSON Lines {\"text\"} to {\"ids\"}");
+  encode->add_option("--model", flags->model, "checkpoint directory")->required();
+  encode->add_option("--special", flags->special, "special tokens inside the text: parse them, or take them as text")
+      ->check(CLI::IsMember({"parse", "text"}));
+  encode->add_flag("--add-special", flags->add_special, "run the post-processor (BOS and the like)");
+  encode->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  encode->footer("Example:\n  echo '{\"text\":\"Hello\"}' | iha-eval tokenize --model DIR");
+  encode->callback([flags, &command] { command.exit_code = RunTokenize(*flags); });
+
+  CLI::App* decode = app.add_subcommand("detokenize", "JSON Lines {\"ids\"} to {\"text\"}");
+  decode->add_option("--model", flags->model, "checkpoint directory")->required();
+  decode->add_flag("--skip-special", flags->skip_special, "drop special tokens");
+  decode->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  decode->footer("Example:\n  echo '{\"ids\":[19556]}' | iha-eval detokenize --model DIR");
+  decode->callback([flags, &command] { command.exit_code = RunDetokenize(*flags); });
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,43 @@
+// Commands that run a model live in iha-tool; iha-eval starts it from its own folder and passes everything through.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "cli/command.h"
+#include "common/errors.h"
+
+namespace iha::cli {
+namespace {
+
+// Replaces this process: stdin, stdout, exit code and signals are the tool's.
+int Exec(const std::string& program, const std::string& name, const std::vector<std::string>& arguments) {
+  std::vector<std::string> text = {program, name};
+  text.insert(text.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& argument : text) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  return Fail(name,
+              Unavailable("{}: cannot be started: {}; it belongs beside iha-eval", program, std::strerror(errno)));
+}
+
+}  // namespace
+
+void AddToolCommands(CLI::App& app, Command& command) {
+  const std::pair<const char*, const char*> tools[] = {
+      {"generate", "Sample from a checkpoint: JSON Lines {\"prompt\"} to {\"samples\"}"},
+      {"logits", "Logits of a token sequence, to a safetensors file"},
+  };
+  for (const auto& [name, help] : tools) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    sub->prefix_command();  // every argument, --help included, is iha-tool's
+    sub->set_help_flag();
+    sub->callback([sub, &command, name = std::string(name)] {
+      command.exit_code = Exec(command.program_folder + "/iha-tool", name, sub->remaining());
+    });
+  }
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,40 @@
+// command.h: what every subcommand of iha-eval shares.
+//
+// A subcommand is one Add function: it declares its flags on the app and a callback that does the work and sets
+// `exit_code`. Flags and the environment are read in main only. Thread: main.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace iha::cli {
+
+struct Command {
+  std::string program_folder;  // where iha-eval lies: iha-worker and iha-tool are started from here
+  std::string data_root;       // --data-root, else IHA_EVAL_DATA, else ~/.local/share/iha-eval
+  bool color = false;          // stdout is a terminal and NO_COLOR is unset
+  bool progress = false;       // stderr is a terminal
+  int exit_code = 0;
+};
+
+// Prints "iha-eval COMMAND: message" as one safe line on stderr; returns the exit code of the status' class.
+int Fail(std::string_view command, const absl::Status& status);
+
+void AddRank(CLI::App& app, Command& command);
+void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
+void AddImport(CLI::App& app, Command& command);    // import gguf
+
+void AddBench(CLI::App& app, Command& command);         // bench list, bench show, data import
+void AddScore(CLI::App& app, Command& command);         // score gsm8k, vote
+void AddToolCommands(CLI::App& app, Command& command);  // generate, logits: passed through to iha-tool
+void AddRun(CLI::App& app, Command& command);           // run, sweep example
+void AddClient(CLI::App& app, Command& command);        // submit, watch, status, cancel, list
+void AddStore(CLI::App& app, Command& command);         // table, fsck, export samples
+
+}  // namespace iha::cli

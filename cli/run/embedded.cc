@@ -1,0 +1,222 @@
+#include "cli/run/embedded.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/run/local_workers.h"
+#include "cli/run/outputs.h"
+#include "cli/run/progress.h"
+#include "common/clock.h"
+#include "common/errors.h"
+#include "common/shutdown.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "coordinator/planner/planner.h"
+#include "coordinator/rpc/server.h"
+#include "coordinator/service/service.h"
+
+namespace iha::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPoll = absl::Milliseconds(200);
+
+// A private folder for the socket; its path must fit into a sockaddr, so it is not below the output folder.
+class SocketFolder {
+ public:
+  static absl::StatusOr<std::unique_ptr<SocketFolder>> Make() {
+    std::string path = (fs::temp_directory_path() / "iha-eval-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(path, "mkdtemp", errno);
+    return std::unique_ptr<SocketFolder>(new SocketFolder(path));
+  }
+  ~SocketFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string Address() const { return "unix:" + path_ + "/coordinator.sock"; }
+
+ private:
+  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
+int TerminalWidth() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col - 1 : 100;
+}
+
+int ThreadsOf(const RunFlags& flags) {
+  if (flags.threads > 0) return flags.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / flags.workers);
+}
+
+std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& command, const std::string& address,
+                                         const std::map<std::string, std::string>& folders) {
+  std::vector<std::string> arguments = {"--coordinator",
+                                        address,
+                                        "--device",
+                                        "cpu",
+                                        "--threads",
+                                        std::to_string(ThreadsOf(flags)),
+                                        "--data-root",
+                                        command.data_root,
+                                        "--exit-when-done",
+                                        "--deadline",
+                                        "60",
+                                        "--drain",
+                                        "5"};
+  for (const auto& [name, folder] : folders) {
+    arguments.push_back("--model");
+    arguments.push_back(name + "=" + folder);
+  }
+  const auto add = [&](const char* flag, const std::string& value) {
+    arguments.push_back(flag);
+    arguments.push_back(value);
+  };
+  if (!flags.models_root.empty()) add("--models-root", flags.models_root);
+  if (flags.kv_memory_mib > 0) add("--kv-memory-mib", std::to_string(flags.kv_memory_mib));
+  if (flags.max_batch > 0) add("--max-batch", std::to_string(flags.max_batch));
+  return arguments;
+}
+
+// Shows progress on a terminal, else one line when work begins and one when it ends.
+class ProgressPrinter {
+ public:
+  ProgressPrinter(const Command& command, const RunFlags& flags)
+      : live_(command.progress && !flags.quiet), quiet_(flags.quiet), start_(absl::Now()) {}
+
+  void Show(const SweepProgress& progress) {
+    for (const std::string& note : progress.notes) {
+      if (std::find(notes_.begin(), notes_.end(), note) != notes_.end()) continue;
+      notes_.push_back(note);
+      Clear();
+      std::cerr << "note: " << TerminalSafe(note) << "\n";
+    }
+    if (!live_) return;
+    Clear();
+    std::cerr << meter_.Line(progress, absl::Now() - start_, TerminalWidth()) << std::flush;
+    shown_ = true;
+  }
+  void Clear() {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+    shown_ = false;
+  }
+  void Say(const std::string& line) {
+    Clear();
+    if (!quiet_) std::cerr << TerminalSafe(line) << "\n";
+  }
+
+ private:
+  const bool live_;
+  const bool quiet_;
+  const absl::Time start_;
+  ProgressMeter meter_;
+  std::vector<std::string> notes_;
+  bool shown_ = false;
+};
+
+// Waits until the sweep is done, a stop is asked for, or the workers cannot go on.
+absl::StatusOr<bool> Supervise(coordinator::Coordinator& api, const SweepId& sweep, LocalWorkers& workers,
+                               const std::atomic<bool>& stop, ProgressPrinter& printer) {
+  while (!stop.load()) {
+    IHA_ASSIGN_OR_RETURN(const SweepProgress progress, api.Status(sweep));
+    printer.Show(progress);
+    if (progress.state != "running") return false;
+    IHA_RETURN_IF_ERROR(workers.Watch());
+    absl::SleepFor(kPoll);
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
+                                       const std::map<std::string, std::string>& folders) {
+  ShutdownSignals signals;
+  std::atomic<bool> stop{false};
+  RunRecord record{.started = absl::Now(),
+                   .ended = {},
+                   .workers = flags.workers,
+                   .worker_restarts = 0,
+                   .threads = ThreadsOf(flags),
+                   .db = flags.db,
+                   .command = ""};
+  IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
+  const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
+  record.db = db;
+  RealClock clock;
+  ProgressPrinter printer(command, flags);
+  IHA_ASSIGN_OR_RETURN(
+      const auto service,
+      coordinator::Service::Open(
+          {.db = db, .data_root = command.data_root, .log = [&](const std::string& line) { printer.Say(line); }},
+          clock));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, service->api().Submit(spec));
+  IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));
+  printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
+                          FinishedItems(before), PlannedItems(before), db));
+  bool interrupted = false;
+  if (before.state == "running") {
+    IHA_ASSIGN_OR_RETURN(const auto socket, SocketFolder::Make());
+    coordinator::ServerOptions listen;
+    listen.address = socket->Address();
+    IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service->api(), service->api(), listen));
+    LocalWorkers workers({.program = command.program_folder + "/iha-worker",
+                          .arguments = WorkerArguments(flags, command, socket->Address(), folders),
+                          .log_folder = flags.out,
+                          .count = flags.workers});
+    IHA_RETURN_IF_ERROR(workers.Start());
+    signals.Watch([&stop] { stop.store(true); });
+    const absl::StatusOr<bool> stopped = Supervise(service->api(), sweep, workers, stop, printer);
+    printer.Clear();
+    if (stopped.ok() && *stopped) printer.Say("stopping: the workers finish what they have begun (again: at once)");
+    workers.Stop(absl::Seconds(stopped.ok() ? 10 : 1));
+    server->Shutdown(absl::Seconds(1));
+    record.worker_restarts = workers.restarts();
+    IHA_RETURN_IF_ERROR(stopped.status());
+    interrupted = *stopped;
+  }
+  record.ended = absl::Now();
+  IHA_ASSIGN_OR_RETURN(
+      reports::Table table,
+      WriteOutputs(service->store(), sweep, {.layout = flags.layout, .baseline = flags.baseline}, flags.out, record));
+  return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = interrupted};
+}
+
+absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec& spec, bool json) {
+  IHA_ASSIGN_OR_RETURN(const coordinator::SweepPlan plan,
+                       coordinator::Plan(spec, coordinator::OpenerFor(command.data_root)));
+  nlohmann::ordered_json out = {{"sweep", plan.id.Hex()}, {"jobs", nlohmann::ordered_json::array()}};
+  std::string text = fmt::format("sweep {}\n", plan.id.Hex());
+  int64_t items = 0;
+  int64_t tokens = 0;
+  for (const coordinator::NewJob& job : plan.jobs) {
+    int64_t job_tokens = 0;
+    for (const coordinator::NewShard& shard : job.shards) job_tokens += shard.estimated_tokens;
+    const std::string entry = reports::Describe(job.spec.entry);
+    out["jobs"].push_back({{"model", job.spec.model.name},
+                           {"entry", entry},
+                           {"items", job.spec.items},
+                           {"shards", job.shards.size()},
+                           {"estimated_tokens", job_tokens},
+                           {"metrics", job.spec.entry.metrics}});
+    text += fmt::format(
+        "  {} · {}\n    {} items, {} shards, about {} tokens (prompts as bytes / 3, generations at their limit)\n",
+        job.spec.model.name, entry, job.spec.items, job.shards.size(), job_tokens);
+    items += job.spec.items;
+    tokens += job_tokens;
+  }
+  out["items"] = items;
+  out["estimated_tokens"] = tokens;
+  text += fmt::format("total: {} jobs, {} items, at most about {} tokens\n", plan.jobs.size(), items, tokens);
+  return json ? out.dump(2) + "\n" : text;
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,32 @@
+// embedded.h: `iha-eval run`: coordinator in this process on a Unix socket, local worker processes, one database file.
+//
+// Resumes: a sweep is its spec, so the same flags on the same database go on where they stopped, and a finished sweep
+// starts no worker. Ctrl-C drains the workers and leaves a resumable database. Call from the main thread. Blocking.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "cli/run/run_flags.h"
+#include "common/eval_types.h"
+#include "reports/table.h"
+
+namespace iha::cli {
+
+struct RunOutcome {
+  SweepId sweep;
+  reports::Table table;
+  bool interrupted = false;
+};
+
+// `folders`: model name -> directory. Errors: Unavailable (workers die again and again; the last reason), the
+// coordinator's, FailedPrecondition (a model was refused: its weights are not those of the stored sweep).
+absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
+                                       const std::map<std::string, std::string>& folders);
+
+// What --dry-run prints: jobs, items, estimated tokens.
+absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec& spec, bool json);
+
+}  // namespace iha::cli

@@ -1,0 +1,69 @@
+#include "cli/run/local_workers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+
+namespace iha::cli {
+namespace {
+
+std::string LastLine(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return "no log";
+  const size_t end = text->find_last_not_of("\r\n");
+  if (end == std::string::npos) return "its log is empty";
+  const size_t begin = text->rfind('\n', end);
+  return TerminalSafe(text->substr(begin == std::string::npos ? 0 : begin + 1, 400), 400);
+}
+
+}  // namespace
+
+std::string LocalWorkers::LogPath(int index) const {
+  return fmt::format("{}/worker-{}.log", options_.log_folder, index);
+}
+
+absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index) {
+  const UniqueFd log(open(LogPath(index).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!log.valid()) return ErrnoStatus(LogPath(index), "open", errno);
+  ChildOptions child;
+  child.argv = {options_.program};
+  child.argv.insert(child.argv.end(), options_.arguments.begin(), options_.arguments.end());
+  child.stdout_fd = log.get();
+  child.stderr_fd = log.get();
+  return ChildProcess::Spawn(child);
+}
+
+absl::Status LocalWorkers::Start() {
+  for (int i = 0; i < options_.count; i++) {
+    unlink(LogPath(i).c_str());  // of an earlier run
+    IHA_ASSIGN_OR_RETURN(ChildProcess worker, StartOne(i));
+    workers_.push_back(std::move(worker));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalWorkers::Watch() {
+  for (size_t i = 0; i < workers_.size(); i++) {
+    const std::optional<ExitState> exit = workers_[i].Wait(absl::ZeroDuration());
+    if (!exit.has_value() || exit->ok()) continue;  // running, or done: nothing is left to do for it
+    if (++restarts_ > options_.max_restarts) {
+      return Unavailable("a worker ended with {} again and again ({} restarts); last line of {}: {}", exit->ToString(),
+                         options_.max_restarts, LogPath(static_cast<int>(i)), LastLine(LogPath(static_cast<int>(i))));
+    }
+    IHA_ASSIGN_OR_RETURN(workers_[i], StartOne(static_cast<int>(i)));
+  }
+  return absl::OkStatus();
+}
+
+void LocalWorkers::Stop(absl::Duration grace) {
+  for (ChildProcess& worker : workers_) worker.Kill(SIGTERM);
+  const absl::Time deadline = absl::Now() + grace;
+  for (ChildProcess& worker : workers_) worker.Wait(std::max(absl::ZeroDuration(), deadline - absl::Now()));
+  workers_.clear();  // kills what is left
+}
+
+}  // namespace iha::cli

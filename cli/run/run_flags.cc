@@ -1,0 +1,115 @@
+#include "cli/run/run_flags.h"
+
+#include <filesystem>
+#include <set>
+
+#include "benchmarks/benchmark.h"
+#include "common/errors.h"
+#include "common/nearest.h"
+#include "common/status_macros.h"
+
+namespace iha::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string LastComponents(const fs::path& path, int count) {
+  fs::path name;
+  fs::path rest = path;
+  for (int i = 0; i < count && rest.has_filename(); i++) {
+    name = name.empty() ? rest.filename() : rest.filename() / name;
+    rest = rest.parent_path();
+  }
+  return name.string();
+}
+
+absl::Status CheckPositive(const char* flag, int64_t value) {
+  if (value > 0) return absl::OkStatus();
+  return InvalidArgument("{}: found {}; expected a number from 1", flag, value);
+}
+
+absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& bench) {
+  SweepEntry entry;
+  absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(bench);
+  if (!ref.ok()) return Annotate(ref.status(), "--bench");
+  entry.benchmark = *std::move(ref);
+  std::vector<std::string> known;
+  bool found = false;
+  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
+    known.push_back(info.name);
+    if (info.name != entry.benchmark.name) continue;
+    entry.sampling = info.default_sampling;
+    found = true;
+  }
+  if (!found) return UnknownName("--bench: benchmark", entry.benchmark.name, known);
+  SamplingParams& s = entry.sampling;
+  if (flags.samples.has_value()) s.samples = *flags.samples;
+  if (flags.temperature.has_value()) s.temperature = *flags.temperature;
+  if (flags.top_p.has_value()) s.top_p = *flags.top_p;
+  if (flags.top_k.has_value()) s.top_k = *flags.top_k;
+  if (flags.seed.has_value()) s.seed = *flags.seed;
+  if (flags.max_new_tokens.has_value()) s.max_new_tokens = *flags.max_new_tokens;
+  if (flags.fewshot.has_value()) entry.benchmark.options["fewshot"] = std::to_string(*flags.fewshot);
+  entry.limit = flags.limit;
+  entry.metrics = flags.metrics;
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, std::string>> ModelNames(const std::vector<std::string>& paths) {
+  std::vector<fs::path> absolute;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      return InvalidArgument("--model {}: not a directory; expected a checkpoint folder with config.json", path);
+    }
+    const fs::path full = fs::weakly_canonical(path, error);
+    if (std::find(absolute.begin(), absolute.end(), full) != absolute.end()) {
+      return InvalidArgument("--model {}: given twice", path);
+    }
+    absolute.push_back(full);
+  }
+  std::map<std::string, std::string> names;
+  for (const fs::path& path : absolute) {
+    int count = 1;
+    const auto clashes = [&](const fs::path& other) {
+      return other != path && LastComponents(other, count) == LastComponents(path, count);
+    };
+    while (std::any_of(absolute.begin(), absolute.end(), clashes)) count++;
+    names[LastComponents(path, count)] = path.string();
+  }
+  return names;
+}
+
+absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
+  NumericsSpec numerics;
+  numerics.kv_dtype = flags.kv_dtype;
+  if (flags.numerics == "fake") {
+    numerics.backend = "fake";
+    return numerics;
+  }
+  if (flags.device != "auto" && flags.device != "cpu") {
+    return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
+  }
+  if (flags.numerics != "exact") {
+    return Unavailable("--numerics {}: not available on --device cpu; use --numerics exact", flags.numerics);
+  }
+  return numerics;
+}
+
+absl::StatusOr<SweepSpec> SpecOf(const RunFlags& flags, const std::vector<std::string>& names) {
+  if (flags.limit.has_value()) IHA_RETURN_IF_ERROR(CheckPositive("--limit", *flags.limit));
+  if (flags.samples.has_value()) IHA_RETURN_IF_ERROR(CheckPositive("--samples", *flags.samples));
+  SweepSpec spec;
+  for (const std::string& name : names) spec.models.push_back({.name = name, .weights_digest = ""});
+  for (const std::string& bench : flags.benches) {
+    IHA_ASSIGN_OR_RETURN(SweepEntry entry, EntryOf(flags, bench));
+    spec.entries.push_back(std::move(entry));
+  }
+  IHA_ASSIGN_OR_RETURN(spec.numerics, NumericsOf(flags));
+  spec.run_tag = flags.tag;
+  return spec;
+}
+
+}  // namespace iha::cli

@@ -1,0 +1,232 @@
+#include "cli/sweep_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/benchmark.h"
+#include "common/errors.h"
+#include "common/nearest.h"
+#include "common/status_macros.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Reads fields of one object and remembers which were asked for, so that the rest can be refused.
+class Fields {
+ public:
+  Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
+
+  absl::Status CheckObject() const {
+    if (object_.is_object()) return absl::OkStatus();
+    return InvalidArgument("{}: found {}; expected an object", path_, object_.type_name());
+  }
+
+  absl::Status Read(const char* key, std::string& value) {
+    return ReadAs(key, "a string", value, [](const Json& j) { return j.is_string(); });
+  }
+  absl::Status Read(const char* key, double& value) {
+    return ReadAs(key, "a number", value, [](const Json& j) { return j.is_number(); });
+  }
+  absl::Status Read(const char* key, uint64_t& value) {
+    return ReadAs(key, "a whole number from 0", value, [](const Json& j) { return j.is_number_unsigned(); });
+  }
+  absl::Status Read(const char* key, int64_t& value) {
+    return ReadAs(key, "a whole number", value, [](const Json& j) { return j.is_number_integer(); });
+  }
+  absl::Status Read(const char* key, int32_t& value) {
+    int64_t wide = value;
+    IHA_RETURN_IF_ERROR(Read(key, wide));
+    if (wide < INT32_MIN || wide > INT32_MAX) return InvalidArgument("{}: {} is out of range", PathOf(key), wide);
+    value = static_cast<int32_t>(wide);
+    return absl::OkStatus();
+  }
+  absl::Status Read(const char* key, std::optional<int64_t>& value) {
+    const Json* json = Find(key);
+    if (json == nullptr || json->is_null()) return absl::OkStatus();
+    if (!json->is_number_integer()) return Wrong(key, *json, "a whole number or null");
+    value = json->get<int64_t>();
+    return absl::OkStatus();
+  }
+  absl::Status Read(const char* key, std::vector<std::string>& value) {
+    const Json* json = Find(key);
+    if (json == nullptr) return absl::OkStatus();
+    if (!json->is_array()) return Wrong(key, *json, "an array of strings");
+    value.clear();
+    for (const Json& element : *json) {
+      if (!element.is_string()) return Wrong(key, element, "strings only");
+      value.push_back(element.get<std::string>());
+    }
+    return absl::OkStatus();
+  }
+  const Json* Find(const char* key) {
+    asked_.emplace_back(key);
+    const auto at = object_.find(key);
+    return at == object_.end() ? nullptr : &*at;
+  }
+
+  // Call last.
+  absl::Status RefuseOthers() const {
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
+        return Annotate(UnknownName("field", key, asked_), path_);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string PathOf(const char* key) const { return path_ == "sweep" ? key : fmt::format("{}.{}", path_, key); }
+  absl::Status Wrong(const char* key, const Json& found, const char* expected) const {
+    return InvalidArgument("{}: found {}; expected {}", PathOf(key), found.dump(), expected);
+  }
+  template <class T, class Check>
+  absl::Status ReadAs(const char* key, const char* expected, T& value, Check check) {
+    const Json* json = Find(key);
+    if (json == nullptr) return absl::OkStatus();
+    if (!check(*json)) return Wrong(key, *json, expected);
+    value = json->get<T>();
+    return absl::OkStatus();
+  }
+
+  const Json& object_;
+  std::string path_;
+  std::vector<std::string> asked_;
+};
+
+absl::Status ReadModel(const Json& json, const std::string& path, ModelRef& model) {
+  if (json.is_string()) {
+    model.name = json.get<std::string>();
+  } else {
+    Fields fields(json, path);
+    IHA_RETURN_IF_ERROR(fields.CheckObject());
+    IHA_RETURN_IF_ERROR(fields.Read("name", model.name));
+    IHA_RETURN_IF_ERROR(fields.Read("weights_digest", model.weights_digest));
+    IHA_RETURN_IF_ERROR(fields.RefuseOthers());
+  }
+  if (model.name.empty()) return InvalidArgument("{}: the model's name is empty", path);
+  return absl::OkStatus();
+}
+
+// The benchmark's own sampling, which the file's fields then override.
+SamplingParams DefaultSampling(const std::string& benchmark) {
+  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
+    if (info.name == benchmark) return info.default_sampling;
+  }
+  return {};
+}
+
+absl::Status ReadSpecText(const std::string& text, const std::string& path, SweepEntry& entry) {
+  absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(text);
+  if (!ref.ok()) return Annotate(ref.status(), path);
+  entry.benchmark = *std::move(ref);
+  entry.sampling = DefaultSampling(entry.benchmark.name);
+  return absl::OkStatus();
+}
+
+absl::Status ReadEntry(const Json& json, const std::string& path, SweepEntry& entry) {
+  if (json.is_string()) return ReadSpecText(json.get<std::string>(), path, entry);
+  Fields fields(json, path);
+  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  std::string spec;
+  IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
+  IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", entry));
+  SamplingParams& s = entry.sampling;
+  IHA_RETURN_IF_ERROR(fields.Read("samples", s.samples));
+  IHA_RETURN_IF_ERROR(fields.Read("temperature", s.temperature));
+  IHA_RETURN_IF_ERROR(fields.Read("top_p", s.top_p));
+  IHA_RETURN_IF_ERROR(fields.Read("top_k", s.top_k));
+  IHA_RETURN_IF_ERROR(fields.Read("seed", s.seed));
+  IHA_RETURN_IF_ERROR(fields.Read("max_new_tokens", s.max_new_tokens));
+  IHA_RETURN_IF_ERROR(fields.Read("limit", entry.limit));
+  IHA_RETURN_IF_ERROR(fields.Read("metrics", entry.metrics));
+  return fields.RefuseOthers();
+}
+
+absl::Status ReadNumerics(const Json& json, NumericsSpec& numerics) {
+  Fields fields(json, "numerics");
+  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  IHA_RETURN_IF_ERROR(fields.Read("backend", numerics.backend));
+  IHA_RETURN_IF_ERROR(fields.Read("weights_dtype", numerics.weights_dtype));
+  IHA_RETURN_IF_ERROR(fields.Read("activation_dtype", numerics.activation_dtype));
+  IHA_RETURN_IF_ERROR(fields.Read("kv_dtype", numerics.kv_dtype));
+  return fields.RefuseOthers();
+}
+
+absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
+  Fields fields(json, "sweep");
+  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  int64_t version = 0;
+  IHA_RETURN_IF_ERROR(fields.Read("version", version));
+  if (version != 1) return InvalidArgument("version: found {}; expected 1", version);
+  const Json* models = fields.Find("models");
+  if (models == nullptr || !models->is_array() || models->empty()) {
+    return InvalidArgument("models: expected a non-empty array of model names");
+  }
+  for (const Json& model : *models) {
+    const std::string path = fmt::format("models[{}]", spec.models.size());
+    IHA_RETURN_IF_ERROR(ReadModel(model, path, spec.models.emplace_back()));
+  }
+  const Json* entries = fields.Find("benchmarks");
+  if (entries == nullptr || !entries->is_array() || entries->empty()) {
+    return InvalidArgument("benchmarks: expected a non-empty array of benchmark entries");
+  }
+  for (const Json& entry : *entries) {
+    const std::string path = fmt::format("benchmarks[{}]", spec.entries.size());
+    IHA_RETURN_IF_ERROR(ReadEntry(entry, path, spec.entries.emplace_back()));
+  }
+  if (const Json* numerics = fields.Find("numerics"); numerics != nullptr) {
+    IHA_RETURN_IF_ERROR(ReadNumerics(*numerics, spec.numerics));
+  }
+  IHA_RETURN_IF_ERROR(fields.Read("run_tag", spec.run_tag));
+  IHA_RETURN_IF_ERROR(fields.Read("max_attempts", spec.max_attempts));
+  IHA_RETURN_IF_ERROR(fields.Read("shard_tokens", spec.shard_tokens));
+  return fields.RefuseOthers();
+}
+
+}  // namespace
+
+absl::StatusOr<SweepSpec> ParseSweep(std::string_view json, const std::string& where) {
+  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (parsed.is_discarded()) return InvalidArgument("{}: not valid JSON (// comments are allowed)", where);
+  SweepSpec spec;
+  const absl::Status status = ReadSpec(parsed, spec);
+  if (!status.ok()) return Annotate(status, where);
+  return spec;
+}
+
+std::string SweepToJson(const SweepSpec& spec) {
+  Json json;
+  json["version"] = 1;
+  for (const ModelRef& model : spec.models) {
+    if (model.weights_digest.empty()) {
+      json["models"].push_back(model.name);
+    } else {
+      json["models"].push_back({{"name", model.name}, {"weights_digest", model.weights_digest}});
+    }
+  }
+  for (const SweepEntry& entry : spec.entries) {
+    const SamplingParams& s = entry.sampling;
+    Json out = {{"spec", benchmarks::ToString(entry.benchmark)},
+                {"samples", s.samples},
+                {"temperature", s.temperature},
+                {"top_p", s.top_p},
+                {"top_k", s.top_k},
+                {"seed", s.seed},
+                {"max_new_tokens", s.max_new_tokens}};
+    out["limit"] = entry.limit.has_value() ? Json(*entry.limit) : Json(nullptr);
+    out["metrics"] = entry.metrics;
+    json["benchmarks"].push_back(std::move(out));
+  }
+  json["numerics"] = {{"backend", spec.numerics.backend},
+                      {"weights_dtype", spec.numerics.weights_dtype},
+                      {"activation_dtype", spec.numerics.activation_dtype},
+                      {"kv_dtype", spec.numerics.kv_dtype}};
+  json["run_tag"] = spec.run_tag;
+  json["max_attempts"] = spec.max_attempts;
+  json["shard_tokens"] = spec.shard_tokens;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace iha::cli
