@@ -90,21 +90,38 @@ void LastPanel(const GemmJob& g, size_t m0, size_t m1, int max_rows) {
   }
 }
 
+// The fetch ahead for one of `tiles` tiles that share np panels from p on: together they touch the panels that follow
+// once, so that weights too large for the caches stream in behind the arithmetic.
+template <class R>
+HWY_INLINE Ahead NextPanels(const PackedWeights& w, size_t p, size_t np, size_t tiles, size_t tile) {
+  const size_t steps = (w.k() + R::kStep - 1) / R::kStep, bytes = np * w.panel_bytes();
+  const size_t tile_bytes = steps * 64;  // one line per step
+  const size_t lines = (bytes + tiles * tile_bytes - 1) / (tiles * tile_bytes);
+  const size_t begin = tile * lines * tile_bytes;
+  if (begin >= bytes) return {};
+  return {w.panel(p) + bytes + begin, static_cast<int>(lines)};
+}
+
 // Decode: at most one tile of rows, weights are read once, straight from memory.
 template <class R>
 void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
-  const size_t k_all = g.w->k();
+  const PackedWeights& w = *g.w;
+  const size_t k_all = w.k();
   constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
   size_t kc = g.tuning.k_block;
   if (kc == 0) kc = rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all;
+  // With fewer operations per byte the memory is the limit already, and fetching ahead costs what it brings.
+  const bool fetch_ahead = kc >= k_all && rows >= 2 * StorageBytes(w.type());
   // k blocks inside a strip of panels so that C and A stay close.
-  const size_t strip = kc >= k_all ? p1 - p0 : 24;
+  const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
+  const size_t strip = fetch_ahead ? group : kc >= k_all ? p1 - p0 : 24;
   for (size_t p = p0; p < p1; p += strip) {
     const size_t np = std::min(strip, p1 - p);
-    const auto reader = [&](size_t q) { return Reader<R>::At(*g.w, p + q); };
+    const auto reader = [&](size_t q) { return Reader<R>::At(w, p + q); };
+    const Ahead ahead = fetch_ahead && p + np < p1 ? NextPanels<R>(w, p, np, 1, 0) : Ahead{};
     for (size_t k = 0; k < k_all; k += kc) {
       RunPanels<R>(static_cast<int>(rows), np, g.a + m0 * g.lda, g.lda, 1, reader, g.c + m0 * g.ldc + p * 16, g.ldc, k,
-                   std::min(k_all, k + kc), k == 0);
+                   std::min(k_all, k + kc), k == 0, ahead);
     }
   }
 }
@@ -141,7 +158,7 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
     const RowTiles tiles{rows, (rows + max_rows - 1) / max_rows};
     // Panels side by side while they stay in L2: as many as the larger of the tiles takes.
     const int tile_rows_max = static_cast<int>((rows + tiles.tiles - 1) / tiles.tiles);
-    const size_t group = TilePanels(tile_rows_max, R::kMaxAcc);
+    const size_t group = static_cast<size_t>(TilePanels(tile_rows_max, R::kMaxAcc));
     for (size_t k = 0; k < k_all; k += kc) {
       const size_t ke = std::min(k_all, k + kc), kn = ke - k;
       float* pa = scratch.a.Get(rows * kn + 64);
@@ -149,10 +166,12 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
       for (size_t p = p0; p < p1; p += group) {
         const size_t np = std::min(group, p1 - p);
         const auto reader = [&](size_t q) { return Reader<R>::At(w, p + q, k); };
+        const bool fetch_ahead = kn == k_all && p + np < p1;
         for (size_t t = 0; t < tiles.tiles; ++t) {
+          const Ahead ahead = fetch_ahead ? NextPanels<R>(w, p, np, tiles.tiles, t) : Ahead{};
           const size_t r0 = tiles.Begin(t), tile_rows = tiles.Begin(t + 1) - r0;
           RunPanels<R>(static_cast<int>(tile_rows), np, pa + r0 * kn, 1, tile_rows, reader,
-                       g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0);
+                       g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0, ahead);
         }
       }
     }

@@ -67,6 +67,16 @@ struct ReadBF16 {
   }
 };
 
+// Memory to fetch into L2 while a tile computes: `lines` cache lines per step from `p` on. A hint: it may run past the
+// end of what exists.
+struct Ahead {
+  const uint8_t* p = nullptr;
+  int lines = 0;
+  HWY_INLINE void Step() {
+    for (int i = 0; i < lines; ++i, p += 64) __builtin_prefetch(p, 0, 2);
+  }
+};
+
 // One k for kRows x (kPanels * 16). a: row m at a[m * am].
 template <int kRows, int kPanels, int kHalf, class R>
 HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, size_t k,
@@ -100,7 +110,7 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, siz
 // of from c. With kStep 2, k0 is even.
 template <int kRows, int kPanels, class R>
 HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R& r, float* HWY_RESTRICT c, size_t ldc,
-                     size_t k0, size_t k1, bool first) {
+                     size_t k0, size_t k1, bool first, Ahead ahead = {}) {
   constexpr int kCols = kPanels * kVectors;
   V acc[kRows][kCols];
 #pragma GCC unroll 16
@@ -110,9 +120,13 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R&
   }
   size_t k = k0;
   if constexpr (R::kStep == 1) {
-    for (; k < k1; ++k) TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
+    for (; k < k1; ++k) {
+      ahead.Step();
+      TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
+    }
   } else {
     for (; k + 2 <= k1; k += 2) {
+      ahead.Step();
       TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
       // Compiler barrier: the odd half loads the word again instead of holding it in a register.
       if (!IHA_WIDE_REGISTER_FILE) asm volatile("" ::: "memory");
@@ -137,40 +151,40 @@ constexpr int TilePanels(int rows, int max_acc) {
 // A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p.
 template <int kRows, class R, class ReaderAt>
 HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c, size_t ldc,
-                        size_t k0, size_t k1, bool first) {
+                        size_t k0, size_t k1, bool first, Ahead ahead = {}) {
   constexpr int kPanels = TilePanels(kRows, R::kMaxAcc);
   size_t p = 0;
   for (; p + kPanels <= np; p += kPanels) {
-    Tile<kRows, kPanels>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+    Tile<kRows, kPanels>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
   }
   if constexpr (kPanels > 4) {
-    for (; p + 4 <= np; p += 4) Tile<kRows, 4>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+    for (; p + 4 <= np; p += 4) Tile<kRows, 4>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
   }
   if constexpr (kPanels > 2) {
-    for (; p + 2 <= np; p += 2) Tile<kRows, 2>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+    for (; p + 2 <= np; p += 2) Tile<kRows, 2>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
   }
   if constexpr (kPanels > 1) {
-    for (; p < np; ++p) Tile<kRows, 1>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first);
+    for (; p < np; ++p) Tile<kRows, 1>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
   }
 }
 
 template <class R, class ReaderAt>
 HWY_NOINLINE void RunPanels(int rows, size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c,
-                            size_t ldc, size_t k0, size_t k1, bool first) {
+                            size_t ldc, size_t k0, size_t k1, bool first, Ahead ahead = {}) {
   switch (rows) {
     case 1:
-      return RunRows<1, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<1, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
     case 2:
-      return RunRows<2, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<2, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
 #if IHA_FUSED
     case 3:
-      return RunRows<3, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<3, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
     case 4:
-      return RunRows<4, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<4, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
     case 5:
-      return RunRows<5, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<5, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
     case 6:
-      return RunRows<6, R>(np, a, am, ak, reader, c, ldc, k0, k1, first);
+      return RunRows<6, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
 #endif
     default:
       HWY_ABORT("RunPanels: %d rows in a tile", rows);
