@@ -44,8 +44,7 @@ class HfParity : public ::testing::Test {
 
 // Teacher-forced: prefill and decode of a position have the same bits (Families.Chunks...), so one pass over prompt and
 // continuation shows what token-by-token decoding would choose. A differing token counts as an error where the float64
-// gap between the two best is above the noise of float32: 5e-4, twenty times the largest difference (2.5e-5 here
-// between float32 runs; HF's own is 6e-5).
+// gap between the two best is above the noise of float32: 5e-4, ten times the largest logit error of the test below.
 TEST_F(HfParity, GreedyContinuationsAreEqual) {
   IHA_REQUIRE_CASES(cases);
   IHA_REQUIRE_MODEL(model);
@@ -68,12 +67,12 @@ TEST_F(HfParity, GreedyContinuationsAreEqual) {
       }
     }
   }
-  EXPECT_GT(steps, 3000);
+  EXPECT_GT(steps, 1000);
 }
 
-// HF's float32 run is within 6e-5 of float64 on these logits with the same float32 RoPE tables; ours rounds tables from
-// double instead of from float32 angles, which moves angles by up to 2000 * 2^-24 at the longest prompt. Both are well
-// inside 2e-3, while any misreading (pairing, scale, eps) moves them by more than 1e-1.
+// HF's float32 run is within 6e-5 of float64 on these logits (SOURCE.md); ours, measured, within 5.3e-5. The bound
+// leaves ten times that for other orders of summation, while any misreading (pairing, scale, eps) moves a logit by over
+// 1e-1.
 TEST_F(HfParity, LastLogitsAreWithinFloat32Noise) {
   IHA_REQUIRE_CASES(cases);
   IHA_REQUIRE_MODEL(model);
@@ -91,7 +90,7 @@ TEST_F(HfParity, LastLogitsAreWithinFloat32Noise) {
     const std::vector<double> expected = row["top_logits64"];
     for (size_t i = 0; i < top.size(); i++) {
       const double error = std::abs(last[static_cast<size_t>(top[i])] - expected[i]);
-      EXPECT_LT(error, 2e-3) << "row " << row["id"] << " token " << top[i];
+      EXPECT_LT(error, 5e-4) << "row " << row["id"] << " token " << top[i];
       worst = std::max(worst, error);
     }
   }
