@@ -39,6 +39,10 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   }
   Checkpoint result;
   result.directory_ = directory;
+  if (!std::filesystem::exists(directory + "/config.json")) {
+    return NotFound("{}: has no config.json (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
+                    directory);
+  }
   absl::StatusOr<std::string> text = ReadFile(directory + "/config.json", kMaxConfigBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<ModelConfig> config = ParseModelConfig(*text);
@@ -68,7 +72,7 @@ absl::Status Checkpoint::OpenWeights() {
     return InvalidArgument(
         "{}: has pytorch_model.bin only, expected model.safetensors: pickle is never read; convert it", directory_);
   }
-  return NotFound("{}: no model.safetensors and no model.safetensors.index.json", directory_);
+  return NotFound("{}: has no model.safetensors and no model.safetensors.index.json; fetch the weights", directory_);
 }
 
 absl::Status Checkpoint::OpenShards(const std::string& index_path) {
@@ -86,7 +90,12 @@ absl::Status Checkpoint::OpenShards(const std::string& index_path) {
     }
     shards.insert(file.get<std::string>());
   }
-  for (const std::string& shard : shards) IHA_RETURN_IF_ERROR(AddFile(directory_ + "/" + shard));
+  for (const std::string& shard : shards) {
+    if (!std::filesystem::exists(directory_ + "/" + shard)) {
+      return NotFound("{}: names the shard {}, which is not in the folder; fetch it", index_path, Shown(shard));
+    }
+    IHA_RETURN_IF_ERROR(AddFile(directory_ + "/" + shard));
+  }
   for (const auto& [tensor, file] : map->items()) {
     const auto found = file_of_.find(tensor);
     if (found == file_of_.end() ||

@@ -15,7 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxSize = int64_t{1} << 24;  // rows, columns, heads: keeps every product below 2^63
+// Far above any model, and small enough that the parameters of kMaxLayers layers stay below 2^63.
+constexpr int64_t kMaxVocab = int64_t{1} << 24;
+constexpr int64_t kMaxHidden = int64_t{1} << 20;
+constexpr int64_t kMaxInner = int64_t{1} << 22;
+constexpr int64_t kMaxHeads = int64_t{1} << 14;
+constexpr int64_t kMaxHeadDim = int64_t{1} << 14;
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
@@ -37,10 +42,10 @@ Activation ReadActivation(FieldReader& fields, const FamilyRow& family) {
 }
 
 void ReadSizes(FieldReader& fields, const FamilyRow& family, ModelConfig* config) {
-  config->vocab_size = fields.Int("vocab_size", family.vocab_size, 1, kMaxSize);
-  config->hidden_size = fields.Int("hidden_size", family.hidden_size, 1, kMaxSize);
-  config->intermediate_size = fields.Int("intermediate_size", family.intermediate_size, 1, kMaxSize);
-  config->num_heads = fields.Int("num_attention_heads", family.num_heads, 1, kMaxSize);
+  config->vocab_size = fields.Int("vocab_size", family.vocab_size, 1, kMaxVocab);
+  config->hidden_size = fields.Int("hidden_size", family.hidden_size, 1, kMaxHidden);
+  config->intermediate_size = fields.Int("intermediate_size", family.intermediate_size, 1, kMaxInner);
+  config->num_heads = fields.Int("num_attention_heads", family.num_heads, 1, kMaxHeads);
   config->context_tokens = fields.Int("max_position_embeddings", family.max_positions, 1, kMaxPositions);
   config->rms_norm_eps = fields.Number("rms_norm_eps", family.rms_norm_eps, 0, 1);
   // Absent: the class default; null: as many as query heads.
@@ -48,13 +53,13 @@ void ReadSizes(FieldReader& fields, const FamilyRow& family, ModelConfig* config
   const int64_t kv_default = has_kv || family.num_kv_heads == 0 ? config->num_heads : family.num_kv_heads;
   config->num_kv_heads = fields.Find("num_key_value_heads") == nullptr
                              ? kv_default
-                             : fields.Int("num_key_value_heads", std::nullopt, 1, kMaxSize);
+                             : fields.Int("num_key_value_heads", std::nullopt, 1, kMaxHeads);
   if (fields.ok() && config->num_heads % config->num_kv_heads != 0) {
     fields.Fail("num_key_value_heads", fmt::format("is {}, expected a divisor of num_attention_heads {}",
                                                    config->num_kv_heads, config->num_heads));
   }
   if (fields.Find("head_dim") != nullptr) {
-    config->head_dim = fields.Int("head_dim", std::nullopt, 2, kMaxSize);
+    config->head_dim = fields.Int("head_dim", std::nullopt, 2, kMaxHeadDim);
   } else if (!fields.Has("head_dim") && family.head_dim != 0) {
     config->head_dim = family.head_dim;
   } else if (config->hidden_size % config->num_heads != 0) {
@@ -79,11 +84,11 @@ std::vector<bool> ReadSlidingLayers(FieldReader& fields, const FamilyRow& family
     return sliding;
   }
   if (family.window_rule == WindowRule::kFromLayer) {
-    const int64_t first = fields.Int("max_window_layers", 28, 0, kMaxSize);
+    const int64_t first = fields.Int("max_window_layers", 28, 0, kMaxLayers * kMaxLayers);
     for (int64_t l = 0; l < layers; ++l) sliding[static_cast<size_t>(l)] = switched_on && l >= first;
   } else {
     const char* name = fields.Has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-    const int64_t pattern = fields.Int(name, 6, 1, kMaxSize);
+    const int64_t pattern = fields.Int(name, 6, 1, kMaxLayers * kMaxLayers);
     fields.Ignore("_sliding_window_pattern");
     for (int64_t l = 0; l < layers; ++l) sliding[static_cast<size_t>(l)] = (l + 1) % pattern != 0;
   }

@@ -92,5 +92,121 @@ TEST(CheckpointTest, EveryBadCheckpointIsRefusedInOneLine) {
   EXPECT_EQ(count, 12);
 }
 
+// ---- a small checkpoint of our own -----------------------------------------------------------------------------
+
+constexpr const char* kConfig = R"({"model_type": "llama", "vocab_size": 4, "hidden_size": 4, "intermediate_size": 6,
+  "num_hidden_layers": 1, "num_attention_heads": 2})";
+
+// Writes the tensors that kConfig calls for, but for those whose name contains `without`.
+void WriteWeights(const std::string& path, std::string_view without = "none", std::string_view only = "",
+                  std::vector<NamedTensor> extra = {}) {
+  static const std::vector<float> kZeros(64);
+  const auto config = ParseModelConfig(kConfig);
+  ASSERT_TRUE(config.ok()) << config.status();
+  for (const TensorSpec& spec : RequiredTensors(*config)) {
+    if (spec.name.find(without) != std::string::npos || spec.name.find(only) == std::string::npos) continue;
+    int64_t elements = 1;
+    for (const int64_t size : spec.shape) elements *= size;
+    extra.push_back(
+        {{spec.name, DType::kF32, spec.shape}, std::as_bytes(std::span(kZeros).first(static_cast<size_t>(elements)))});
+  }
+  ASSERT_TRUE(WriteSafetensors(path, extra).ok());
+}
+
+class OwnCheckpointTest : public ::testing::Test {
+ protected:
+  void SetUp() override { WriteText(dir_.File("config.json"), kConfig); }
+  void ExpectRefused(const std::vector<const char*>& expected) {
+    const auto checkpoint = Checkpoint::Open(dir_.path());
+    ASSERT_FALSE(checkpoint.ok());
+    const std::string message = Message(checkpoint.status());
+    EXPECT_TRUE(message.starts_with(dir_.path())) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    for (const char* part : expected) EXPECT_THAT(message, HasSubstr(part));
+  }
+  iha::testing::TempDir dir_;
+};
+
+TEST_F(OwnCheckpointTest, MissingFilesAreNamed) {
+  ExpectRefused({"no model.safetensors"});
+  WriteText(dir_.File("pytorch_model.bin"), "x");
+  ExpectRefused({"pytorch_model.bin", "pickle is never read"});
+  fs::remove(dir_.File("config.json"));
+  ExpectRefused({"no config.json"});
+  EXPECT_THAT(Message(Checkpoint::Open(dir_.File("absent")).status()), HasSubstr("absent: no such folder"));
+}
+
+TEST_F(OwnCheckpointTest, ShardsAreThoseThatTheIndexNames) {
+  WriteWeights(dir_.File("a.safetensors"), ".mlp.");
+  WriteText(dir_.File("b.safetensors"), "never read");
+  const auto index = [&](const std::string& map) {
+    WriteText(dir_.File("model.safetensors.index.json"), "{\"weight_map\": " + map + "}");
+  };
+  index(R"({"model.norm.weight": "a.safetensors"})");
+  ExpectRefused({"model.layers.0.mlp.gate_proj.weight is missing", "expected shape [6, 4]"});
+  index(R"({"model.norm.weight": "c.safetensors"})");
+  ExpectRefused({"index.json", "shard c.safetensors", "not in the folder"});
+  index(R"({"model.norm.weight": "../a.safetensors"})");
+  ExpectRefused({"model.norm.weight is ../a.safetensors", "same folder"});
+  index(R"({"x": "a.safetensors"})");
+  ExpectRefused({"a.safetensors holds x", "no tensor of that name"});
+  index("[]");
+  ExpectRefused({"weight_map is missing or empty"});
+  WriteWeights(dir_.File("c.safetensors"), "none", ".mlp.");
+  index(R"({"model.norm.weight": "a.safetensors", "model.layers.0.mlp.up_proj.weight": "c.safetensors"})");
+  EXPECT_TRUE(Checkpoint::Open(dir_.path()).ok());
+  WriteWeights(dir_.File("c.safetensors"), "none", ".mlp.", {{{"lm_head.weight", DType::kF32, {0}}, {}}});
+  ExpectRefused({"tensor lm_head.weight is in", "expected it once"});
+}
+
+TEST_F(OwnCheckpointTest, DtypesAndUnreadTensors) {
+  const std::vector<float> zeros(16);
+  WriteWeights(dir_.File("model.safetensors"), "lm_head", "",
+               {{{"lm_head.weight", DType::kI32, {4, 4}}, std::as_bytes(std::span(zeros))}});
+  ExpectRefused({"tensor lm_head.weight has dtype I32", "expected F32, F16 or BF16"});
+  WriteWeights(
+      dir_.File("model.safetensors"), "none", "",
+      {{{"model.layers.0.self_attn.attn_gate.weight", DType::kF32, {1}}, std::as_bytes(std::span(zeros).first(1))},
+       {{"model.layers.0.self_attn.rotary_emb.inv_freq", DType::kF32, {0}}, {}}});
+  const auto checkpoint = Checkpoint::Open(dir_.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->warnings(), ::testing::ElementsAre(HasSubstr("attn_gate.weight is read by no layer")));
+}
+
+TEST_F(OwnCheckpointTest, DigestIsOfWhatTheForwardPassReads) {
+  WriteWeights(dir_.File("model.safetensors"));
+  const Digest whole = Checkpoint::Open(dir_.path())->WeightsDigest();
+  // Another shard layout, another file name, an unread tensor, another spelling of the config: the same model.
+  fs::remove(dir_.File("model.safetensors"));
+  WriteWeights(dir_.File("a.safetensors"), ".mlp.", "", {{{"unread", DType::kF32, {0}}, {}}});
+  WriteWeights(dir_.File("c.safetensors"), "none", ".mlp.");
+  WriteText(dir_.File("model.safetensors.index.json"),
+            R"({"weight_map": {"unread": "a.safetensors", "model.layers.0.mlp.up_proj.weight": "c.safetensors"}})");
+  WriteText(dir_.File("config.json"), std::string(kConfig).insert(1, "\"rope_theta\": 1e4, \"new_field\": 1, "));
+  const auto sharded = Checkpoint::Open(dir_.path());
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  EXPECT_EQ(sharded->WeightsDigest(), whole);
+  // Another function or other bytes: another model.
+  WriteText(dir_.File("config.json"), std::string(kConfig).insert(1, "\"rope_theta\": 2e4, "));
+  EXPECT_NE(Checkpoint::Open(dir_.path())->WeightsDigest(), whole);
+  WriteText(dir_.File("config.json"), kConfig);
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->WeightsDigest(), whole);
+  std::string bytes = ReadText(dir_.File("c.safetensors"));
+  bytes.back() = 1;
+  WriteText(dir_.File("c.safetensors"), bytes);
+  EXPECT_NE(Checkpoint::Open(dir_.path())->WeightsDigest(), whole);
+}
+
+TEST_F(OwnCheckpointTest, EosIdsComeFromTheGenerationConfigIfItNamesAny) {
+  WriteWeights(dir_.File("model.safetensors"));
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->generation().eos_token_ids, std::vector<int32_t>{2});
+  WriteText(dir_.File("generation_config.json"), R"({"eos_token_id": [3, 1]})");
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->generation().eos_token_ids, (std::vector<int32_t>{3, 1}));
+  WriteText(dir_.File("generation_config.json"), "{}");
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->generation().eos_token_ids, std::vector<int32_t>{2});
+  WriteText(dir_.File("generation_config.json"), "{");
+  ExpectRefused({"generation_config.json: no valid JSON"});
+}
+
 }  // namespace
 }  // namespace iha::checkpoint
