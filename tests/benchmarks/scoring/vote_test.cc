@@ -92,7 +92,7 @@ TEST(Vote, AgreesWithRandomSubsetsOfSixtyFour) {
   }
   const auto vote = Vote(VoteRule::kNsTieMean, 8, ballots);
   ASSERT_TRUE(vote.ok());
-  constexpr int kDraws = 100000;
+  constexpr int kDraws = 1000000;
   double sum = 0;
   std::vector<size_t> order(ballots.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
