@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/fma_peak.h"
+#include "kernels/support/aligned.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace iha::bench::HWY_NAMESPACE {
@@ -114,12 +115,13 @@ double FmaPeakGflops(int threads) {
 
 double ReadBandwidthGBs(int threads, size_t bytes) {
   const auto read = HWY_DYNAMIC_DISPATCH(ReadSum);
-  const std::vector<float> data(bytes / sizeof(float), 1.0f);
-  const size_t part = data.size() / static_cast<size_t>(threads);
+  const size_t floats = bytes / sizeof(float), part = floats / static_cast<size_t>(threads);
+  const auto data = iha::kernels::MakeAligned<float>(floats);  // huge pages where the system gives them, as weights
+  std::fill_n(data.get(), floats, 1.0f);
   double best = 1e9;
   for (int run = 0; run < 40; ++run) {
     best = std::min(
-        best, TimeTogether(threads, [&](int i) { return read(data.data() + part * static_cast<size_t>(i), part); }));
+        best, TimeTogether(threads, [&](int i) { return read(data.get() + part * static_cast<size_t>(i), part); }));
   }
   return static_cast<double>(part * static_cast<size_t>(threads) * sizeof(float)) / best * 1e-9;
 }
