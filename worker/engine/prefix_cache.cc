@@ -80,13 +80,14 @@ std::optional<PrefixNode> PrefixCache::Insert(PrefixNode parent, std::span<const
 
 bool PrefixCache::EvictOne() {
   if (pool_->idle() == 0) return false;
-  for (const auto& [last_use, id] : by_use_) {
+  for (auto oldest = by_use_.begin(); oldest != by_use_.end(); ++oldest) {
+    const PrefixNode id = oldest->second;  // a copy: the entry goes before the node
     const Node& node = nodes_.at(id);
     if (node.children > 0 || pool_->refs(node.block) > 0) continue;
     pool_->ClearCached(node.block);
     if (node.parent != kPrefixRoot) nodes_.at(node.parent).children--;
     index_.erase({node.parent, node.hash});
-    by_use_.erase({last_use, id});
+    by_use_.erase(oldest);
     nodes_.erase(id);
     evictions_++;
     return true;

@@ -1,0 +1,131 @@
+// ENG-1 on the exact CPU model: for every family and variant of the cases, token ids and the log-probabilities' bits
+// are the same alone, in any batch, with any chunking, with and without sharing, after preemption, on any thread count.
+
+#include <filesystem>
+
+#include "model/transformer/cpu_backend.h"
+#include "tests/support/roots.h"
+#include "tests/worker/engine/engine_harness.h"
+
+namespace iha::engine {
+namespace {
+
+using checkpoint::Checkpoint;
+
+std::vector<std::string> Folders(const std::string& root) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string path = entry.path().string();
+    if (std::filesystem::exists(path + "/config.json") && !path.ends_with(".v4")) folders.push_back(path);
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::unique_ptr<model::Backend> Open(const Checkpoint& checkpoint, int threads) {
+  auto backend = model::OpenCpuBackend(checkpoint, {.threads = threads, .numerics = {}});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return backend.ok() ? *std::move(backend) : nullptr;
+}
+
+// Prompts that share 70 tokens (a block and a part), two samples each, one longer than two blocks, one scored.
+std::vector<GenerationRequest> Requests(const model::ModelInfo& info) {
+  PhiloxStream random(17);
+  const int64_t longest = std::min<int64_t>(info.context_tokens, 180);
+  const auto ids = [&](int64_t n) {
+    std::vector<int32_t> out;
+    for (int64_t i = 0; i < n; i++) {
+      out.push_back(static_cast<int32_t>(random.NextBelow(static_cast<uint64_t>(info.vocab_size))));
+    }
+    return out;
+  };
+  const std::vector<int32_t> common = ids(std::min<int64_t>(70, longest / 2));
+  std::vector<GenerationRequest> requests;
+  for (const int64_t own : {3, 20, 150}) {
+    GenerationRequest request;
+    request.prompt = common;
+    for (const int32_t id : ids(own)) request.prompt.push_back(id);
+    request.sampling.max_new_tokens = 12;
+    request.prompt.resize(
+        static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(request.prompt.size()), longest - 12)));
+    request.sampling.temperature = own == 20 ? 0 : 0.8;
+    request.sampling.top_p = 0.95;
+    request.logprobs = true;
+    request.top_logprobs = 3;
+    for (int32_t k = 0; k < 2; k++) {
+      request.sample_index = k;
+      requests.push_back(request);
+    }
+  }
+  requests[3].continuation = ids(9);
+  return requests;
+}
+
+// The longest request needs 3 blocks: with 4 there must be preemption.
+constexpr int32_t kFewBlocks = 4;
+
+std::vector<GenerationResult> RunAll(std::unique_ptr<model::Backend> backend, const SchedulerOptions& options,
+                                     int32_t kv_blocks) {
+  const std::vector<GenerationRequest> requests = Requests(backend->info());
+  const auto engine = MakeEngine(options, kv_blocks, std::move(backend));
+  for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
+  std::vector<GenerationResult> results;
+  for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
+  if (kv_blocks == kFewBlocks) {
+    EXPECT_GT(engine->counters().scheduler.preemptions, 0);
+  }
+  return results;
+}
+
+void ExpectInvariance(const Checkpoint& checkpoint) {
+  const auto alone = RunAll(Open(checkpoint, 1), {4096, 1, 4096, 128, false, false}, 64);
+  ASSERT_EQ(alone.size(), 6u);
+  for (const GenerationResult& result : alone) ASSERT_TRUE(result.status.ok()) << result.status;
+  struct Config {
+    int threads;
+    SchedulerOptions scheduler;
+    int32_t kv_blocks;
+  };
+  for (const Config& c : {Config{1, {4096, 64, 4096, 128, false, false}, 64},        // together
+                          Config{2, {512, 64, 256, 128, true, true}, 64},            // as in production
+                          Config{2, {64, 7, 7, 128, true, true}, 64},                // small chunks
+                          Config{1, {40, 4, 1, 16, false, true}, 64},                // single tokens
+                          Config{1, {512, 64, 64, 128, true, true}, kFewBlocks}}) {  // preemption
+    SCOPED_TRACE(fmt::format("{} threads, chunks of {}, {} blocks", c.threads, c.scheduler.chunk_tokens, c.kv_blocks));
+    const auto results = RunAll(Open(checkpoint, c.threads), c.scheduler, c.kv_blocks);
+    ASSERT_EQ(results.size(), alone.size());
+    for (size_t i = 0; i < results.size(); i++) ExpectSameResult(results[i], alone[i]);
+  }
+}
+
+TEST(TransformerInvariance, EveryFamily) {
+  IHA_REQUIRE_CASES(cases);
+  const auto folders = Folders(cases + "/hf_families");
+  ASSERT_FALSE(folders.empty());
+  for (const std::string& folder : folders) {
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    ExpectInvariance(*checkpoint);
+  }
+}
+
+TEST(TransformerInvariance, EveryVariantThatTheCpuEngineRuns) {
+  IHA_REQUIRE_CASES(cases);
+  int ran = 0;
+  for (const std::string& folder : Folders(cases + "/attention_oracles")) {
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto backend = model::OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {}});
+    // Layer kinds that it lacks are its own tests' concern; global and local ones it has.
+    const std::string name = std::filesystem::path(folder).filename().string();
+    if (!name.starts_with("global") && backend.status().code() == absl::StatusCode::kUnimplemented) continue;
+    ran++;
+    ExpectInvariance(*checkpoint);
+  }
+  EXPECT_GT(ran, 0);
+}
+
+}  // namespace
+}  // namespace iha::engine
