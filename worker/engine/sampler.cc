@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "common/errors.h"
-#include "kernels/logits/logits.h"
+#include "model/logits.h"
 
 namespace iha::engine {
 namespace {
@@ -58,15 +58,15 @@ std::span<const float> Sampler::Mask(std::span<const float> logits, const DrawRu
 
 absl::StatusOr<int32_t> Sampler::Draw(std::span<const float> logits, const DrawRules& rules, double uniform) {
   // The whole row, before the mask: a NaN anywhere means that the model is broken.
-  if (kernels::Argmax(logits) < 0) return Internal("the logits contain NaN");
+  if (model::Argmax(logits) < 0) return Internal("the logits contain NaN");
   const std::span<const float> row = Mask(logits, rules);
-  const int32_t best = kernels::Argmax(row);
+  const int32_t best = model::Argmax(row);
   const float max = row[static_cast<size_t>(best)];
   if (max == kNever) return InvalidArgument("no token may be drawn: allowed and forbidden ids leave nothing");
   if (std::isinf(max)) return Internal("the logit of token {} is infinite", best);
   if (rules.temperature == 0) return best;
   weights_.resize(row.size());
-  kernels::SoftmaxWeights(row, static_cast<float>(rules.temperature), weights_.data());
+  model::SoftmaxWeights(row, static_cast<float>(rules.temperature), weights_.data());
   if (rules.top_k > 0 && static_cast<size_t>(rules.top_k) < row.size()) KeepTopK(row, rules.top_k);
   if (rules.top_p < 1) KeepTopP(row, rules.top_p);
   return PickByWeight(uniform);
@@ -140,12 +140,12 @@ int32_t Sampler::PickByWeight(double uniform) {
 }
 
 absl::StatusOr<TokenScore> Sampler::Score(std::span<const float> logits, int32_t id, int32_t top) {
-  const double log_sum = kernels::LogSumExp(logits);
+  const double log_sum = model::LogSumExp(logits);
   if (std::isnan(log_sum)) return Internal("the logits contain NaN or no finite value");
-  const auto logprob = [&](int32_t token) { return kernels::LogProb(logits, static_cast<size_t>(token), log_sum); };
+  const auto logprob = [&](int32_t token) { return model::LogProb(logits, static_cast<size_t>(token), log_sum); };
   TokenScore score;
   score.token = {id, logprob(id)};
-  score.greedy = kernels::Argmax(logits) == id;
+  score.greedy = model::Argmax(logits) == id;
   const size_t count = std::min(static_cast<size_t>(std::max(top, 0)), logits.size());
   if (count == 0) return score;
   order_.resize(logits.size());

@@ -1,7 +1,7 @@
 // sampler.h: one token from one row of logits. The rules whose bits are part of a result (ENG-8).
 //
 //   1. ids that may not be drawn are taken out; what is left is ordered by logit, largest first, ties by lowest id
-//   2. temperature 0: the first of that order. Else weights w = exp((x - max) / T), T in fp32 (kernels/logits)
+//   2. temperature 0: the first of that order. Else weights w = exp((x - max) / T), T in fp32 (model/logits.h)
 //   3. top_k > 0: the first top_k of the order stay
 //   4. top_p < 1: of those, the shortest prefix of the order whose weights, added in that order in double, reach
 //      top_p * (their total) stays

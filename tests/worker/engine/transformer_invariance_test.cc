@@ -28,7 +28,7 @@ std::unique_ptr<model::Backend> Open(const Checkpoint& checkpoint, int threads) 
   return backend.ok() ? *std::move(backend) : nullptr;
 }
 
-// Prompts that share 70 tokens (a block and a part), two samples each, one longer than two blocks, one scored.
+// Prompts that share 70 tokens (a block and a part) and grow into their third block; two samples each, one scored.
 std::vector<GenerationRequest> Requests(const model::ModelInfo& info) {
   PhiloxStream random(17);
   const int64_t longest = std::min<int64_t>(info.context_tokens, 180);
@@ -41,14 +41,14 @@ std::vector<GenerationRequest> Requests(const model::ModelInfo& info) {
   };
   const std::vector<int32_t> common = ids(std::min<int64_t>(70, longest / 2));
   std::vector<GenerationRequest> requests;
-  for (const int64_t own : {3, 20, 150}) {
+  for (const int64_t own : {55, 56, 150}) {
     GenerationRequest request;
     request.prompt = common;
     for (const int32_t id : ids(own)) request.prompt.push_back(id);
     request.sampling.max_new_tokens = 12;
     request.prompt.resize(
         static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(request.prompt.size()), longest - 12)));
-    request.sampling.temperature = own == 20 ? 0 : 0.8;
+    request.sampling.temperature = own == 56 ? 0 : 0.8;
     request.sampling.top_p = 0.95;
     request.logprobs = true;
     request.top_logprobs = 3;
@@ -61,8 +61,8 @@ std::vector<GenerationRequest> Requests(const model::ModelInfo& info) {
   return requests;
 }
 
-// The longest request needs 3 blocks: with 4 there must be preemption.
-constexpr int32_t kFewBlocks = 4;
+// Each request needs 3 blocks in the end, 2 at its start, and shares at most 1: with 5 there must be preemption.
+constexpr int32_t kFewBlocks = 5;
 
 std::vector<GenerationResult> RunAll(std::unique_ptr<model::Backend> backend, const SchedulerOptions& options,
                                      int32_t kv_blocks) {
@@ -71,7 +71,7 @@ std::vector<GenerationResult> RunAll(std::unique_ptr<model::Backend> backend, co
   for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
   std::vector<GenerationResult> results;
   for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
-  if (kv_blocks == kFewBlocks) {
+  if (kv_blocks == kFewBlocks && requests[0].prompt.size() == 125) {  // not cut to a short context
     EXPECT_GT(engine->counters().scheduler.preemptions, 0);
   }
   return results;
@@ -118,13 +118,13 @@ TEST(TransformerInvariance, EveryVariantThatTheCpuEngineRuns) {
     const auto checkpoint = Checkpoint::Open(folder);
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
     const auto backend = model::OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {}});
-    // Layer kinds that it lacks are its own tests' concern; global and local ones it has.
-    const std::string name = std::filesystem::path(folder).filename().string();
-    if (!name.starts_with("global") && backend.status().code() == absl::StatusCode::kUnimplemented) continue;
+    // Which kinds it runs is for the transformer's own tests to say.
+    if (backend.status().code() == absl::StatusCode::kUnimplemented) continue;
+    ASSERT_TRUE(backend.ok()) << backend.status();
     ran++;
     ExpectInvariance(*checkpoint);
   }
-  EXPECT_GT(ran, 0);
+  EXPECT_GE(ran, 2);  // global_gqa_bias, global_gqa_qknorm
 }
 
 }  // namespace
