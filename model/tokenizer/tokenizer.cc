@@ -37,15 +37,19 @@ const Json& FieldOrNull(const Json& object, const char* key) {
 
 struct Config {
   std::string chat_template;
-  std::string bos;
-  std::string eos;
+  SpecialTexts special;
 };
 
 // A special token is written as its text or as an object with "content".
 absl::StatusOr<std::string> SpecialText(const Json& config, const char* key) {
   const Json* value = Find(config, key);
   if (value != nullptr && value->is_object()) return GetString(*value, "content", key);
-  return GetString(config, key, "", "");
+  return GetString(config, key, "");
+}
+const std::string& TextOf(const SpecialTexts& texts, const std::string& name) {
+  static const std::string none;
+  const auto it = texts.find(name);
+  return it == texts.end() ? none : it->second;
 }
 
 // "chat_template" is a text, or a list of {name, template} of which "default" counts.
@@ -66,8 +70,10 @@ absl::StatusOr<Config> ParseConfig(std::string_view text) {
   if (text.empty()) return config;
   IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
   IHA_ASSIGN_OR_RETURN(config.chat_template, TemplateText(json));
-  IHA_ASSIGN_OR_RETURN(config.bos, SpecialText(json, "bos_token"));
-  IHA_ASSIGN_OR_RETURN(config.eos, SpecialText(json, "eos_token"));
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    if (Find(json, key) == nullptr) continue;
+    IHA_ASSIGN_OR_RETURN(config.special[key], SpecialText(json, key));
+  }
   return config;
 }
 
@@ -149,7 +155,8 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Build(std::string_vi
   impl->config = *std::move(config);
   if (template_file.has_value()) impl->config.chat_template = *std::move(template_file);
   CanonicalWriter writer("iha.tokenizer", 1);
-  writer.String(tokenizer_json).String(impl->config.chat_template).String(impl->config.bos).String(impl->config.eos);
+  writer.String(tokenizer_json).String(impl->config.chat_template).List(impl->config.special.size());
+  for (const auto& [name, text] : impl->config.special) writer.String(name).String(text);
   impl->digest = writer.Hash();
   return std::unique_ptr<const Tokenizer>(new Tokenizer(std::move(impl)));
 }
@@ -224,8 +231,9 @@ bool Tokenizer::IsSpecial(int32_t id) const {
 }
 
 const std::string& Tokenizer::chat_template() const { return impl_->config.chat_template; }
-const std::string& Tokenizer::bos_token() const { return impl_->config.bos; }
-const std::string& Tokenizer::eos_token() const { return impl_->config.eos; }
+const SpecialTexts& Tokenizer::special_texts() const { return impl_->config.special; }
+const std::string& Tokenizer::bos_token() const { return TextOf(impl_->config.special, "bos_token"); }
+const std::string& Tokenizer::eos_token() const { return TextOf(impl_->config.special, "eos_token"); }
 
 struct DecodeStream::State {
   State(const Tokenizer::Impl& tokenizer, bool skip) : impl(tokenizer), skip_special(skip), chain(tokenizer.decoder) {}

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,9 @@ struct EncodeOptions {
   // false: the text of special tokens is ordinary text. Added tokens that are not special are parsed always.
   bool parse_special = true;
 };
+
+// Texts of a checkpoint's special tokens by their name in tokenizer_config.json: "bos_token", "eos_token", ...
+using SpecialTexts = std::map<std::string, std::string>;
 
 class DecodeStream;
 
@@ -54,7 +58,7 @@ class Tokenizer {
 
   // 1 + the largest id of the vocabulary, added tokens included (ids below may be unused).
   int32_t vocab_size() const;
-  // Identity of everything that decides ids and prompts: tokenizer.json, chat template, bos and eos. Part of GenKey.
+  // Identity of everything that decides ids and prompts: tokenizer.json, chat template, special texts. Part of GenKey.
   const Digest& digest() const;
 
   // The id of exactly this token text as it stands in the vocabulary (byte-level alphabet and all).
@@ -65,7 +69,9 @@ class Tokenizer {
 
   // Jinja source, "" if the checkpoint has none. Render it with ChatTemplate.
   const std::string& chat_template() const;
-  // Texts of tokenizer_config.json, "" if it names none. TokenId gives their ids.
+  // Those of bos, eos, unk, sep, pad, cls and mask that tokenizer_config.json names: what a chat template may use.
+  const SpecialTexts& special_texts() const;
+  // "" if the config names none. TokenId gives their ids.
   const std::string& bos_token() const;
   const std::string& eos_token() const;
 
