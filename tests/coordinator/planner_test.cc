@@ -1,0 +1,194 @@
+#include "coordinator/planner/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "coordinator/store/spec_json.h"
+#include "tests/coordinator/sim_benchmark.h"
+
+namespace iha::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Planner, CutsWholeItemsBySize) {
+  const std::vector<NewShard> shards = CutShards({5, 5, 5, 50, 5, 5}, 10);
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const NewShard& shard : shards) ranges.push_back({shard.range.begin, shard.range.end});
+  // The item that is larger than a shard stands alone.
+  EXPECT_EQ(ranges, (std::vector<std::pair<int64_t, int64_t>>{{0, 2}, {2, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(shards[2].estimated_tokens, 50);
+  EXPECT_TRUE(CutShards({}, 10).empty());
+}
+
+TEST(Planner, EstimatesPromptAndSamples) {
+  SamplingParams sampling;
+  sampling.samples = 5;
+  sampling.max_new_tokens = 100;
+  EXPECT_EQ(EstimateTokens({.text = std::string(30, 'x'), .messages = {}, .stops = {}}, sampling), 10 + 500);
+  // In chat form the text is unused.
+  EXPECT_EQ(EstimateTokens({.text = "ignored", .messages = {{"system", "abc"}, {"user", "def"}}, .stops = {}}, sampling),
+            2 + 500);
+}
+
+TEST(Planner, PlansOneJobForEachCellModelMajor) {
+  SweepSpec spec = SimSweep(5, 2, 2);
+  spec.models.push_back({"family/m2", ""});
+  spec.entries.push_back(spec.entries[0]);
+  spec.entries[1].sampling.temperature = 0.6;
+  const auto plan = Plan(spec, SimOpener());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->jobs.size(), 4u);
+  for (size_t j = 0; j < 4; ++j) {
+    const JobSpec& job = plan->jobs[j].spec;
+    EXPECT_EQ(job.model_index, static_cast<int32_t>(j / 2));
+    EXPECT_EQ(job.entry_index, static_cast<int32_t>(j % 2));
+    EXPECT_EQ(job.model, plan->spec.models[j / 2]);
+    EXPECT_EQ(job.entry, plan->spec.entries[j % 2]);
+    EXPECT_EQ(job.sweep, plan->id);
+    EXPECT_EQ(job.items, 5);
+    EXPECT_EQ(job.grader_version, "sim-grader/1");
+    EXPECT_EQ(plan->jobs[j].id, IdOf(job));
+    EXPECT_EQ(plan->jobs[j].shards.size(), 3u);
+  }
+  EXPECT_EQ(plan->id, IdOf(plan->spec));
+}
+
+TEST(Planner, FillsInDefaultsSoThatEqualRequestsHaveOneId) {
+  const SweepSpec plain = SimSweep(8, 2, 2);
+  SweepSpec spelled = plain;
+  spelled.entries[0].metrics = {"sim.exact", "maj@2"};
+  spelled.entries[0].limit = 8;  // all there are
+  const auto a = Plan(plain, SimOpener());
+  const auto b = Plan(spelled, SimOpener());
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  EXPECT_EQ(a->id, b->id);
+  EXPECT_EQ(a->spec.entries[0].metrics, (std::vector<std::string>{"sim.exact", "maj@2?metric=sim.exact"}));
+  EXPECT_FALSE(a->spec.entries[0].limit.has_value());
+  const auto again = NormalizeSpec(a->spec, SimOpener());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, a->spec);  // idempotent
+
+  SweepSpec options = plain;
+  options.entries[0].benchmark.options.clear();  // items=8 is the default
+  const auto c = Plan(options, SimOpener());
+  ASSERT_TRUE(c.ok());
+  EXPECT_EQ(c->id, a->id);
+
+  SweepSpec digest = plain;
+  digest.models[0].weights_digest = std::string(64, 'A');
+  const auto d = NormalizeSpec(digest, SimOpener());
+  ASSERT_TRUE(d.ok());
+  EXPECT_EQ(d->models[0].weights_digest, std::string(64, 'a'));
+}
+
+TEST(Planner, WhatIsAskedDecidesTheId) {
+  const SweepSpec base = SimSweep(8, 2, 2);
+  std::vector<SweepSpec> others(7, base);
+  others[0].run_tag = "x";
+  others[1].entries[0].sampling.seed += 1;
+  others[2].entries[0].limit = 7;
+  others[3].models[0].name = "n";
+  others[4].numerics.kv_dtype = "bf16";
+  others[5].max_attempts = 4;
+  others[6].entries[0].metrics = {"sim.any"};
+  const auto id = Plan(base, SimOpener())->id;
+  for (size_t i = 0; i < others.size(); ++i) {
+    const auto plan = Plan(others[i], SimOpener());
+    ASSERT_TRUE(plan.ok()) << i << plan.status();
+    EXPECT_NE(plan->id, id) << i;
+  }
+  // Other data: the same request, other jobs.
+  const auto changed = Plan(base, SimOpener({.grader_version = "sim-grader/1", .data = "v2"}));
+  ASSERT_TRUE(changed.ok());
+  EXPECT_EQ(changed->id, id);
+  EXPECT_NE(changed->jobs[0].id, Plan(base, SimOpener())->jobs[0].id);
+}
+
+struct Bad {
+  const char* what;
+  void (*change)(SweepSpec&);
+  const char* message;
+};
+
+TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
+  const Bad rows[] = {
+      {"no model", [](SweepSpec& s) { s.models.clear(); }, "models: empty"},
+      {"twice", [](SweepSpec& s) { s.models.push_back(s.models[0]); }, "twice"},
+      {"parent", [](SweepSpec& s) { s.models[0].name = "a/../b"; }, "\"..\" as a component"},
+      {"absolute", [](SweepSpec& s) { s.models[0].name = "/m"; }, "absolute path"},
+      {"empty part", [](SweepSpec& s) { s.models[0].name = "a//b"; }, "empty component"},
+      {"trailing slash", [](SweepSpec& s) { s.models[0].name = "a/"; }, "empty component"},
+      {"control", [](SweepSpec& s) { s.models[0].name = "a\nb"; }, "control character"},
+      {"digest", [](SweepSpec& s) { s.models[0].weights_digest = "12"; }, "64 hex characters"},
+      {"no entry", [](SweepSpec& s) { s.entries.clear(); }, "entries: empty"},
+      {"same entry", [](SweepSpec& s) { s.entries.push_back(s.entries[0]); }, "equal to entries[0]"},
+      {"limit 0", [](SweepSpec& s) { s.entries[0].limit = 0; }, "limit 0; expected at least 1"},
+      {"limit -1", [](SweepSpec& s) { s.entries[0].limit = -1; }, "limit -1"},
+      {"temperature", [](SweepSpec& s) { s.entries[0].sampling.temperature = -1; }, "temperature -1"},
+      {"nan", [](SweepSpec& s) { s.entries[0].sampling.temperature = std::nan(""); }, "temperature nan"},
+      {"top_p", [](SweepSpec& s) { s.entries[0].sampling.top_p = 0; }, "top_p 0; expected a number in (0, 1]"},
+      {"top_k", [](SweepSpec& s) { s.entries[0].sampling.top_k = -1; }, "top_k -1"},
+      {"samples", [](SweepSpec& s) { s.entries[0].sampling.samples = 0; }, "samples 0"},
+      {"tokens", [](SweepSpec& s) { s.entries[0].sampling.max_new_tokens = 0; }, "max_new_tokens 0"},
+      {"metric", [](SweepSpec& s) { s.entries[0].metrics = {"sim.exakt"}; }, "sim.exakt"},
+      {"backend", [](SweepSpec& s) { s.numerics.backend = "gpu"; }, "numerics.backend: \"gpu\""},
+      {"dtype", [](SweepSpec& s) { s.numerics.kv_dtype = "f8"; }, "numerics.kv_dtype: \"f8\""},
+      {"attempts", [](SweepSpec& s) { s.max_attempts = 0; }, "max_attempts: 0"},
+      {"shard", [](SweepSpec& s) { s.shard_tokens = 0; }, "shard_tokens: 0"},
+      {"option", [](SweepSpec& s) { s.entries[0].benchmark.options["x"] = "1"; }, "only option is items"},
+  };
+  for (const Bad& row : rows) {
+    SweepSpec spec = SimSweep(4, 1, 2);
+    row.change(spec);
+    const auto plan = Plan(spec, SimOpener());
+    ASSERT_FALSE(plan.ok()) << row.what;
+    EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument) << row.what;
+    EXPECT_THAT(std::string(plan.status().message()), HasSubstr(row.message)) << row.what;
+    EXPECT_EQ(plan.status().message().find('\n'), absl::string_view::npos) << row.what;
+  }
+  SweepSpec unknown = SimSweep(4, 1, 2);
+  unknown.entries[0].benchmark.name = "sin";
+  EXPECT_EQ(Plan(unknown, SimOpener()).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(SpecJson, RoundTripsEveryField) {
+  SweepSpec spec = SimSweep(5, 3, 2);
+  spec.models[0] = {"a/b", std::string(64, 'f')};
+  spec.entries[0].limit = 3;
+  spec.entries[0].sampling = {.temperature = 0.6, .top_p = 0.95, .top_k = 20, .samples = 3,
+                              .seed = ~uint64_t{0}, .max_new_tokens = 17};
+  spec.entries[0].metrics = {"sim.any"};
+  spec.numerics = {"torch", "bf16", "bf16", "bf16"};
+  spec.run_tag = "tag \"with\" \\ and \xc3\xa9";
+  spec.max_attempts = 7;
+  spec.shard_tokens = 99;
+  const auto sweep = ParseSweepSpec(ToJson(spec));
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  EXPECT_EQ(*sweep, spec);
+  const auto plan = Plan(SimSweep(5, 3, 2), SimOpener());
+  ASSERT_TRUE(plan.ok());
+  const auto job = ParseJobSpec(ToJson(plan->jobs[0].spec));
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(IdOf(*job), plan->jobs[0].id);
+}
+
+TEST(SpecJson, DamagedTextIsDataLoss) {
+  const std::string good = ToJson(SimSweep(5, 3, 2));
+  EXPECT_EQ(ParseSweepSpec("").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ParseSweepSpec("[]").status().code(), absl::StatusCode::kDataLoss);
+  for (const char* field : {"models", "entries", "run_tag", "max_attempts", "samples", "kv_dtype", "options"}) {
+    std::string bad = good;
+    const size_t at = bad.find(std::string("\"") + field + "\"");
+    ASSERT_NE(at, std::string::npos);
+    bad[at + 1] = '?';
+    const auto parsed = ParseSweepSpec(bad);
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kDataLoss) << field;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(field));
+  }
+}
+
+}  // namespace
+}  // namespace iha::coordinator
