@@ -29,8 +29,9 @@ TEST(Planner, EstimatesPromptAndSamples) {
   sampling.max_new_tokens = 100;
   EXPECT_EQ(EstimateTokens({.text = std::string(30, 'x'), .messages = {}, .stops = {}}, sampling), 10 + 500);
   // In chat form the text is unused.
-  EXPECT_EQ(EstimateTokens({.text = "ignored", .messages = {{"system", "abc"}, {"user", "def"}}, .stops = {}}, sampling),
-            2 + 500);
+  EXPECT_EQ(
+      EstimateTokens({.text = "ignored", .messages = {{"system", "abc"}, {"user", "def"}}, .stops = {}}, sampling),
+      2 + 500);
 }
 
 TEST(Planner, PlansOneJobForEachCellModelMajor) {
@@ -158,8 +159,8 @@ TEST(SpecJson, RoundTripsEveryField) {
   SweepSpec spec = SimSweep(5, 3, 2);
   spec.models[0] = {"a/b", std::string(64, 'f')};
   spec.entries[0].limit = 3;
-  spec.entries[0].sampling = {.temperature = 0.6, .top_p = 0.95, .top_k = 20, .samples = 3,
-                              .seed = ~uint64_t{0}, .max_new_tokens = 17};
+  spec.entries[0].sampling = {
+      .temperature = 0.6, .top_p = 0.95, .top_k = 20, .samples = 3, .seed = ~uint64_t{0}, .max_new_tokens = 17};
   spec.entries[0].metrics = {"sim.any"};
   spec.numerics = {"torch", "bf16", "bf16", "bf16"};
   spec.run_tag = "tag \"with\" \\ and \xc3\xa9";

@@ -93,9 +93,7 @@ TEST(ShardMachine, SqlAcceptsTheLateCommit) {
   StoreFixture fixture;
   const ShardRecord leased = ShardIn(fixture, ShardState::kLeased);
   ASSERT_TRUE(fixture.store()
-                  .Write([&](WriteTxn& txn) {
-                    return txn.MoveShard(leased, ShardState::kPending, absl::UnixEpoch());
-                  })
+                  .Write([&](WriteTxn& txn) { return txn.MoveShard(leased, ShardState::kPending, absl::UnixEpoch()); })
                   .ok());
   const ShardRecord pending = fixture.Reload(leased.id);
   EXPECT_TRUE(fixture.store()
@@ -108,10 +106,9 @@ TEST(ShardMachine, SqlGuardsEpochs) {
   for (const int64_t step : {-1, 0, 2}) {
     StoreFixture fixture;
     ShardRecord shard = ShardIn(fixture, ShardState::kLeased);
-    ASSERT_TRUE(
-        fixture.store()
-            .Write([&](WriteTxn& txn) { return txn.MoveShard(shard, ShardState::kPending, absl::UnixEpoch()); })
-            .ok());
+    ASSERT_TRUE(fixture.store()
+                    .Write([&](WriteTxn& txn) { return txn.MoveShard(shard, ShardState::kPending, absl::UnixEpoch()); })
+                    .ok());
     shard = fixture.Reload(shard.id);
     const absl::Status granted = fixture.store().Write([&](WriteTxn& txn) {
       return txn.GrantShard(shard, {.incarnation = 1, .epoch = shard.fence.epoch + step}, {"w"});

@@ -9,11 +9,10 @@
 namespace iha::coordinator {
 namespace {
 
-// Tests run in the root of the tree (iha_test sets it), where they are also listed.
 std::vector<std::string> Scripts() {
   std::vector<std::string> scripts;
   std::error_code ec;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/sim", ec)) {
+  for (const auto& entry : std::filesystem::directory_iterator(IHA_SIM_SCRIPTS, ec)) {
     if (entry.path().extension() == ".sim") scripts.push_back(entry.path().stem().string());
   }
   std::sort(scripts.begin(), scripts.end());
@@ -27,7 +26,7 @@ TEST_P(SimTest, Passes) {
   const std::string db = fmt::format("{}sim_{}_{}.db", ::testing::TempDir(), script, config.name);
   for (const char* suffix : {"", "-wal", "-shm", ".lock"}) std::filesystem::remove(db + suffix);
   SimRunner runner(config, db);
-  const std::string failure = runner.RunFile("tests/sim/" + script + ".sim");
+  const std::string failure = runner.RunFile(fmt::format("{}/{}.sim", IHA_SIM_SCRIPTS, script));
   if (!failure.empty()) {
     ADD_FAILURE() << failure;
     return;  // the database is kept

@@ -309,8 +309,7 @@ TEST(StoreRead, ReadOnlyStoreSeesCommitsAndWritesNothing) {
   ASSERT_TRUE(reader.ok()) << reader.status();
   ASSERT_TRUE(fixture.store().Write([](WriteTxn& txn) { return txn.InsertGeneration(MakeGeneration(0)); }).ok());
   EXPECT_EQ(CountGenerations(**reader, 1), 1);
-  EXPECT_EQ((*reader)->Write([](WriteTxn&) { return absl::OkStatus(); }).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*reader)->Write([](WriteTxn&) { return absl::OkStatus(); }).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 // Statements that must be refused whoever sends them, on a database in mid-run.
@@ -322,9 +321,13 @@ TEST(Schema, RefusesWhatMustNeverHappen) {
     ASSERT_TRUE(fixture.store()
                     .Write([&](WriteTxn& txn) -> absl::Status {
                       if (absl::Status s = txn.GrantShard(shard, {1, 1}, {"w"}); !s.ok()) return s;
-                      if (absl::Status s = txn.AppendAttempt({.shard = shard.id, .fence = {1, 1}, .worker = {"w"},
-                                                              .event = AttemptEvent::kGranted, .request = {"r"},
-                                                              .reason = "", .at = absl::UnixEpoch()});
+                      if (absl::Status s = txn.AppendAttempt({.shard = shard.id,
+                                                              .fence = {1, 1},
+                                                              .worker = {"w"},
+                                                              .event = AttemptEvent::kGranted,
+                                                              .request = {"r"},
+                                                              .reason = "",
+                                                              .at = absl::UnixEpoch()});
                           !s.ok()) {
                         return s;
                       }
