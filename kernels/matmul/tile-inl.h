@@ -142,10 +142,11 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R&
   }
 }
 
-// Panels side by side for a row tile: enough independent chains to hide the fma latency, within max_acc.
+// Panels side by side for a row tile: enough independent chains to hide the fma latency, within max_acc, and no more
+// than four streams of weights for the hardware to fetch.
 constexpr int TilePanels(int rows, int max_acc) {
   const int panels = max_acc / (rows * kVectors);
-  return panels < 1 ? 1 : panels > 8 ? 8 : panels;
+  return panels < 1 ? 1 : panels > 4 ? 4 : panels;
 }
 
 // A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p.
@@ -156,9 +157,6 @@ HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const R
   size_t p = 0;
   for (; p + kPanels <= np; p += kPanels) {
     Tile<kRows, kPanels>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
-  }
-  if constexpr (kPanels > 4) {
-    for (; p + 4 <= np; p += 4) Tile<kRows, 4>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
   }
   if constexpr (kPanels > 2) {
     for (; p + 2 <= np; p += 2) Tile<kRows, 2>(a, am, ak, reader(p), c + p * 16, ldc, k0, k1, first, ahead);
