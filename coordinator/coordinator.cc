@@ -88,6 +88,7 @@ absl::StatusOr<bool> Coordinator::AllDone() {
 }
 
 absl::Status Coordinator::RescueExpired() {
+  absl::Status first;
   std::vector<Lease> expired;
   const absl::Duration elapsed = clock_.Elapsed();
   {

@@ -53,14 +53,13 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
       IHA_ASSIGN_OR_RETURN(const std::vector<ShardRecord> leased, txn.LeasedShards());
       for (const ShardRecord& shard : leased) {
         if (shard.owner != request.worker) continue;
-        IHA_RETURN_IF_ERROR(Rescue(txn,
-                                   {.shard = shard,
-                                    .end = AttemptEnd::kLost,
-                                    .permanent = false,
-                                    .reason = "the worker process was started anew",
-                                    .at = clock_.Now()},
-                                   config_.rescue, &benchmarks_)
-                                .status());
+        const EndedAttempt ended{.shard = shard,
+                                 .end = AttemptEnd::kLost,
+                                 .permanent = false,
+                                 .reason = "the worker process was started anew",
+                                 .at = clock_.Now()};
+        // What cannot be rescued now stays leased to nobody alive and runs out by itself.
+        if (!Rescue(txn, ended, config_.rescue, &benchmarks_).ok()) continue;
         given_up.push_back(shard);
       }
     }
@@ -163,7 +162,9 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
   reply->wanted_models = work.models;
   reply->all_done = !work.any;
   if (!reply->grant.has_value() && !before.has_value()) {
-    reply->retry_after = std::clamp(work.next_retry - clock_.Now(), absl::Milliseconds(50), config_.idle_retry);
+    // A shard that is to be had already is not for this worker: it need not hurry.
+    const absl::Duration next = work.next_retry - clock_.Now();
+    reply->retry_after = next > absl::ZeroDuration() ? std::min(next, config_.idle_retry) : config_.idle_retry;
   }
   return absl::OkStatus();
 }
@@ -171,7 +172,7 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
 absl::StatusOr<AcquireLeaseReply> Coordinator::AcquireLease(const AcquireLeaseRequest& request) {
   IHA_RETURN_IF_ERROR(RequireIds(request.worker, request.request_id));
   const absl::Duration received = clock_.Elapsed();
-  IHA_RETURN_IF_ERROR(RescueExpired());
+  RescueExpired().IgnoreError();  // Tick reports it; this worker is not to suffer from another's shard
   AcquireLeaseReply reply;
   IHA_RETURN_IF_ERROR(store_.Write([&](WriteTxn& txn) { return GrantIn(txn, request, &reply); }));
   absl::MutexLock lock(&mu_);
@@ -194,7 +195,7 @@ absl::StatusOr<AcquireLeaseReply> Coordinator::AcquireLease(const AcquireLeaseRe
 
 absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(const HeartbeatRequest& request) {
   IHA_RETURN_IF_ERROR(RequireIds(request.worker, request.request_id));
-  IHA_RETURN_IF_ERROR(RescueExpired());
+  RescueExpired().IgnoreError();  // Tick reports it; this worker is not to suffer from another's shard
   IHA_RETURN_IF_ERROR(
       store_.Read([&](ReadTxn& txn) { return RequireWorker(txn, request.worker, request.incarnation).status(); }));
   HeartbeatReply reply{.verdicts = {}, .ttl = config_.lease.ttl};

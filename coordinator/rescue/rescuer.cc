@@ -107,11 +107,10 @@ absl::Status Split(WriteTxn& txn, const ShardRecord& shard, const std::vector<in
 }
 
 absl::Status Quarantine(WriteTxn& txn, const EndedAttempt& attempt, const JobRecord& job,
-                        const std::vector<int64_t>& missing, BenchmarkPool* pool) {
-  IHA_ASSIGN_OR_RETURN(const auto benchmark, pool->Get(job.spec));
+                        const std::vector<int64_t>& missing, const benchmarks::Benchmark& benchmark) {
   for (const int64_t item : missing) {
     IHA_RETURN_IF_ERROR(txn.InsertItem(job.id, job.spec.grader_version,
-                                       UnscoredItem(job.spec, item, benchmark->ItemId(item), Unscored::kQuarantined)));
+                                       UnscoredItem(job.spec, item, benchmark.ItemId(item), Unscored::kQuarantined)));
   }
   IHA_RETURN_IF_ERROR(txn.AddNote(
       job.spec.sweep, fmt::format("{}, {}: {} item(s) from {} quarantined: {}; prompts {}", job.spec.model.name,
@@ -136,13 +135,17 @@ ItemResult UnscoredItem(const JobSpec& job, int64_t index, const std::string& it
 }
 
 absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt, const RescueConfig& config,
-                                      BenchmarkPool* benchmarks) {
+                                      BenchmarkPool* pool) {
   const ShardRecord& shard = attempt.shard;
   IHA_ASSIGN_OR_RETURN(const std::optional<JobRecord> job, txn.FindJob(shard.job));
   if (!job.has_value()) return Internal("shard {}: its job is missing", static_cast<int64_t>(shard.id));
   IHA_ASSIGN_OR_RETURN(const std::vector<int64_t> missing, txn.MissingItems(shard.job, shard.range));
   IHA_ASSIGN_OR_RETURN(const RescueFacts facts, GatherFacts(txn, attempt, *job, static_cast<int64_t>(missing.size())));
   const RescueDecision decision = Decide(facts, config);
+  std::shared_ptr<const benchmarks::Benchmark> benchmark;
+  if (decision.action == RescueAction::kQuarantine) {
+    IHA_ASSIGN_OR_RETURN(benchmark, pool->Get(job->spec));
+  }
   IHA_RETURN_IF_ERROR(txn.AppendAttempt({.shard = shard.id,
                                          .fence = shard.fence,
                                          .worker = shard.owner,
@@ -159,7 +162,7 @@ absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt
       IHA_RETURN_IF_ERROR(Split(txn, shard, missing));
       break;
     case RescueAction::kQuarantine:
-      IHA_RETURN_IF_ERROR(Quarantine(txn, attempt, *job, missing, benchmarks));
+      IHA_RETURN_IF_ERROR(Quarantine(txn, attempt, *job, missing, *benchmark));
       break;
     case RescueAction::kCancel:
       IHA_RETURN_IF_ERROR(Transition(txn, shard, ShardEvent::kCancel));

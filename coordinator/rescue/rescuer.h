@@ -19,9 +19,10 @@ struct EndedAttempt {
 };
 
 // Writes the attempt's end, refunds, children, quarantined item rows and the shard's new state.
-// Thread: the store's writer. Errors: those of the store and of opening the benchmark (quarantine needs item ids).
+// Thread: the store's writer. Errors: those of the store, and of opening the benchmark (quarantine needs item ids):
+// then nothing was written yet.
 absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt, const RescueConfig& config,
-                                      BenchmarkPool* benchmarks);
+                                      BenchmarkPool* pool);
 
 // A row that says why an item has no score; every metric gets the same reason.
 ItemResult UnscoredItem(const JobSpec& job, int64_t index, const std::string& item_id, Unscored reason);

@@ -59,6 +59,8 @@ CREATE TABLE shard (
 ) STRICT;
 CREATE INDEX shard_by_job ON shard(job);
 CREATE INDEX shard_open ON shard(state) WHERE state IN ('PENDING', 'LEASED');
+CREATE INDEX shard_pending ON shard(job) WHERE state = 'PENDING';
+CREATE INDEX shard_leased ON shard(id) WHERE state = 'LEASED';
 CREATE TRIGGER shard_starts_pending BEFORE INSERT ON shard WHEN NEW.state <> 'PENDING' OR NEW.epoch <> 0
 BEGIN SELECT RAISE(ABORT, 'a shard starts PENDING'); END;
 -- The table of state/shard_machine.cc. Epochs grow by one, and only in the grant (INV-LEASE-1).

@@ -12,6 +12,7 @@ class SqliteTxn final : public WriteTxn {
   explicit SqliteTxn(Connection* db) : db_(*db) {}
 
   // sqlite_txn_work.cc
+  ListOr<std::string> DamagedPages() override;
   MaybeOr<std::string> Meta(const std::string& key) override;
   MaybeOr<SweepRecord> FindSweep(const SweepId& id) override;
   ListOr<SweepRecord> Sweeps() override;

@@ -25,6 +25,22 @@ absl::StatusOr<JobRecord> ReadJob(const Statement& q) {
 
 }  // namespace
 
+ListOr<std::string> SqliteTxn::DamagedPages() {
+  std::vector<std::string> found;
+  Statement pages = db_.Query("PRAGMA integrity_check(20)");
+  while (pages.Row()) {
+    if (pages.GetString(0) != "ok") found.push_back(pages.GetString(0));
+  }
+  IHA_RETURN_IF_ERROR(pages.status());
+  Statement keys = db_.Query("PRAGMA foreign_key_check");
+  while (keys.Row() && found.size() < 40) {
+    found.push_back(
+        fmt::format("a row of {} points to a row of {} that is not there", keys.GetString(0), keys.GetString(2)));
+  }
+  IHA_RETURN_IF_ERROR(keys.status());
+  return found;
+}
+
 MaybeOr<std::string> SqliteTxn::Meta(const std::string& key) {
   Statement q = db_.Query("SELECT value FROM meta WHERE key = ?");
   std::optional<std::string> value;

@@ -42,6 +42,7 @@ class ReadTxn {
  public:
   virtual ~ReadTxn() = default;
 
+  virtual ListOr<std::string> DamagedPages() = 0;  // what the file format's own check finds; reads the whole file
   virtual MaybeOr<std::string> Meta(const std::string& key) = 0;
   virtual MaybeOr<SweepRecord> FindSweep(const SweepId& id) = 0;
   virtual ListOr<SweepRecord> Sweeps() = 0;                  // in order of submission

@@ -71,6 +71,7 @@ TEST(Invariants, EachDamageIsNamed) {
       {"DELETE FROM grade WHERE item = 0; DELETE FROM item_value WHERE item = 0; DELETE FROM sample WHERE item = 0;"
        "DELETE FROM item_result WHERE item = 0",
        "INV-RES-1"},
+      {"DELETE FROM generation", "INV-FILE-1"},
       {"UPDATE generation SET text = x'00'", "INV-RES-2"},
       {"DELETE FROM generation", "INV-RES-2"},
       {"UPDATE item_value SET num = 1, den = 7", "INV-RES-4"},
