@@ -4,7 +4,7 @@
 // these fields and never at a family or at JSON. Fields that published configs leave out take the defaults of their
 // transformers class (families.h); inside `iha_eval` nothing has a default. Values are immutable after parsing and
 // free to copy; thread: any. Errors are InvalidArgument, one line "config.json: FIELD ..." (the caller prefixes the
-// folder). Block `iha_eval`: docs/formats.md.
+// folder). Block `iha_eval`: docs/checkpoints.md.
 #pragma once
 
 #include <cstdint>

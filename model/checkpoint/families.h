@@ -1,5 +1,5 @@
-// families.h: what each model family's transformers class assumes where config.json is silent (docs/formats.md holds
-// the same table). Private to this folder. Source: the *Config classes of transformers 5 and 4.57.
+// families.h: what each model family's transformers class assumes where config.json is silent (docs/checkpoints.md
+// holds the same table). Private to this folder. Source: the *Config classes of transformers 5 and 4.57.
 #pragma once
 
 #include <array>

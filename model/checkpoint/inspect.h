@@ -41,7 +41,7 @@ Inspection Inspect(const Checkpoint& checkpoint, std::span<const int64_t> length
 // One layer in words.
 std::string DescribeLayer(const ModelConfig& config, const LayerSpec& layer);
 
-// Lines for people, and one JSON object (schema: docs/formats.md).
+// Lines for people, and one JSON object.
 std::string InspectionText(const Inspection& inspection);
 std::string InspectionJson(const Inspection& inspection);
 
