@@ -36,3 +36,16 @@ if(IHA_SANITIZE)
   add_compile_options(-fsanitize=${IHA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${IHA_SANITIZE})
 endif()
+if(IHA_SANITIZE MATCHES thread)
+  # Debian's Abseil is not built with ThreadSanitizer: cmake/tsan_mutex.cc tells it of every absl::Mutex call of ours.
+  add_library(iha_tsan_mutex STATIC "${CMAKE_SOURCE_DIR}/cmake/tsan_mutex.cc")
+  target_link_libraries(iha_tsan_mutex PUBLIC absl::synchronization absl::time)
+  target_link_libraries(iha_options INTERFACE iha_tsan_mutex)
+  foreach(name 5Mutex4LockEv 5Mutex6UnlockEv 5Mutex7TryLockEv 5Mutex10ReaderLockEv 5Mutex12ReaderUnlockEv 5MutexD1Ev
+          5Mutex8LockWhenERKNS0_9ConditionE 5Mutex5AwaitERKNS0_9ConditionE
+          5Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE 5Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE
+          7CondVar4WaitEPNS0_5MutexE 7CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE
+          7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE)
+    add_link_options("LINKER:--wrap=_ZN4absl7debian3${name}")
+  endforeach()
+endif()

@@ -328,15 +328,18 @@ TEST(EngineThread, WaitResultHandsOutEveryResultThenNothing) {
 
 TEST(EngineThread, ACallbackMaySubmitAndTheDestructorCancels) {
   std::atomic<int> ok{0}, cancelled{0};
+  Engine* running = nullptr;
+  // Outlives the engine, which calls it until its destructor returns.
+  const std::function<void(GenerationResult)> again = [&](GenerationResult result) {
+    (result.status.ok() ? ok : cancelled)++;
+    if (!result.status.ok()) return;
+    const auto next = running->Submit(Greedy("again", 3), again);
+    EXPECT_TRUE(next.ok() || next.status().code() == absl::StatusCode::kFailedPrecondition);
+  };
   {
     const auto engine = MakeFakeEngine({}, 100);
+    running = engine.get();
     engine->Start();
-    const std::function<void(GenerationResult)> again = [&](GenerationResult result) {
-      (result.status.ok() ? ok : cancelled)++;
-      if (!result.status.ok()) return;
-      const auto next = engine->Submit(Greedy("again", 3), again);
-      EXPECT_TRUE(next.ok() || next.status().code() == absl::StatusCode::kFailedPrecondition);
-    };
     ASSERT_TRUE(engine->Submit(Greedy("first", 3), again).ok());
     while (ok < 5) std::this_thread::yield();
   }

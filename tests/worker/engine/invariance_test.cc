@@ -27,6 +27,16 @@ struct Config {
   int32_t kv_blocks;
 };
 
+// For the test's name: what differs from one to the next.
+std::string NameOf(const ::testing::TestParamInfo<Config>& info) {
+  const Config& c = info.param;
+  return fmt::format("Sequences{}_Chunk{}_Batch{}_Rows{}_{}_{}_Blocks{}", c.max_sequences, c.chunk_tokens,
+                     c.max_batch_tokens, c.max_logit_rows, c.prefix_cache ? "Cache" : "NoCache",
+                     c.share_samples ? "Share" : "NoShare", c.kv_blocks);
+}
+// Its value is in its name; the bytes of a struct are no help.
+void PrintTo(const Config&, std::ostream* out) { *out << "as named"; }
+
 class Invariance : public ::testing::TestWithParam<Config> {};
 
 TEST_P(Invariance, EqualsTheOracle) {
@@ -69,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Config{64, 64, 512, 128, true, true, kFewestBlocks},  // preemption
                       Config{64, 7, 40, 16, false, true, kFewestBlocks + 1},
                       Config{64, 64, 512, 128, true, true, 2 * kFewestBlocks},
-                      Config{7, 64, 512, 128, true, true, 3 * kFewestBlocks}));
+                      Config{7, 64, 512, 128, true, true, 3 * kFewestBlocks}),
+    NameOf);
 
 TEST(InvarianceSoak, RandomArrivalsAndCancels) {
   // Seeds are few here; the long soak repeats this with many.
