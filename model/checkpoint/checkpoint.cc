@@ -24,6 +24,16 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// The forms that throw nothing: a path that cannot be looked at (too long, a loop of links) is not there for us.
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+bool IsFolder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 // A shard name is a plain file name below the folder: nothing that leads elsewhere.
 bool IsPlainFileName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
@@ -33,13 +43,13 @@ bool IsPlainFileName(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
-  if (!std::filesystem::is_directory(directory)) {
+  if (!IsFolder(directory)) {
     return NotFound("{}: no such folder (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
                     directory);
   }
   Checkpoint result;
   result.directory_ = directory;
-  if (!std::filesystem::exists(directory + "/config.json")) {
+  if (!Exists(directory + "/config.json")) {
     return NotFound("{}: has no config.json (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
                     directory);
   }
@@ -51,7 +61,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   result.warnings_ = result.config_.warnings;
 
   const std::string generation_path = directory + "/generation_config.json";
-  if (std::filesystem::exists(generation_path)) {
+  if (Exists(generation_path)) {
     IHA_ASSIGN_OR_RETURN(const std::string generation_text, ReadFile(generation_path, kMaxConfigBytes));
     absl::StatusOr<GenerationConfig> generation = ParseGenerationConfig(generation_text);
     if (!generation.ok()) return Annotate(generation.status(), directory);
@@ -66,9 +76,9 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
 
 absl::Status Checkpoint::OpenWeights() {
   const std::string single = directory_ + "/model.safetensors", index = single + ".index.json";
-  if (std::filesystem::exists(single)) return AddFile(single);
-  if (std::filesystem::exists(index)) return OpenShards(index);
-  if (std::filesystem::exists(directory_ + "/pytorch_model.bin")) {
+  if (Exists(single)) return AddFile(single);
+  if (Exists(index)) return OpenShards(index);
+  if (Exists(directory_ + "/pytorch_model.bin")) {
     return InvalidArgument(
         "{}: has pytorch_model.bin only, expected model.safetensors: pickle is never read; convert it", directory_);
   }
@@ -91,7 +101,7 @@ absl::Status Checkpoint::OpenShards(const std::string& index_path) {
     shards.insert(file.get<std::string>());
   }
   for (const std::string& shard : shards) {
-    if (!std::filesystem::exists(directory_ + "/" + shard)) {
+    if (!Exists(directory_ + "/" + shard)) {
       return NotFound("{}: names the shard {}, which is not in the folder; fetch it", index_path, Shown(shard));
     }
     IHA_RETURN_IF_ERROR(AddFile(directory_ + "/" + shard));

@@ -134,6 +134,9 @@ TEST_F(OwnCheckpointTest, MissingFilesAreNamed) {
   fs::remove(dir_.File("config.json"));
   ExpectRefused({"no config.json"});
   EXPECT_THAT(Message(Checkpoint::Open(dir_.File("absent")).status()), HasSubstr("absent: no such folder"));
+  EXPECT_THAT(Message(Checkpoint::Open(std::string(5000, 'a')).status()), HasSubstr("no such folder"));
+  fs::create_symlink("config.json", dir_.File("config.json"));  // a loop
+  ExpectRefused({"no config.json"});
 }
 
 TEST_F(OwnCheckpointTest, ShardsAreThoseThatTheIndexNames) {
