@@ -6,6 +6,7 @@
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "coordinator/rescue/rescuer.h"
+#include "coordinator/store/invariants.h"
 #include "coordinator/store/snapshot_reader.h"
 
 namespace iha::coordinator {
@@ -43,7 +44,15 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(Store* store, Clo
   return coordinator;
 }
 
+absl::Status Coordinator::CheckStore() {
+  IHA_ASSIGN_OR_RETURN(const std::vector<std::string> violations, CheckInvariants(store_, &benchmarks::ItemValues));
+  if (violations.empty()) return absl::OkStatus();
+  return DataLoss("{}: {} invariants broken, the first is {}; run `iha-eval fsck` and restore a backup", store_.path(),
+                  violations.size(), violations.front());
+}
+
 absl::Status Coordinator::Start() {
+  if (config_.check_at_start) IHA_RETURN_IF_ERROR(CheckStore());
   // Synced before any grant of this life: a grant that a power cut took back can never come again with an equal fence.
   IHA_RETURN_IF_ERROR(store_.Write([&](WriteTxn& txn) -> absl::Status {
     IHA_ASSIGN_OR_RETURN(const std::optional<std::string> last, txn.Meta("incarnation"));

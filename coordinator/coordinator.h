@@ -30,6 +30,11 @@ struct CoordinatorConfig {
   RegradeMode regrade = RegradeMode::kAll;
   absl::Duration idle_retry = absl::Seconds(1);  // a worker without work asks again after this
   std::string version;                           // of the program, for snapshots
+#ifdef NDEBUG
+  bool check_at_start = false;  // refuse a database that breaks an invariant; reads every row
+#else
+  bool check_at_start = true;
+#endif
 
   // reports' aggregation: a finished job's cells and, once all jobs of a sweep are final, its average ranks. Called off
   // the writer thread. Unset: no such rows are written.
@@ -79,6 +84,7 @@ class Coordinator final : public WorkerApi, public ClientApi {
 
   Coordinator(Store* store, Clock* clock, BenchmarkOpener open, CoordinatorConfig config);
   absl::Status Start();
+  absl::Status CheckStore();
   absl::Status RescueExpired();
   absl::Status RescueOne(const Lease& lease, AttemptEnd end, bool permanent, const std::string& reason, absl::Time at);
   absl::Status FillInValues();

@@ -47,8 +47,8 @@ absl::Status SqliteTxn::BlameWorker(const WorkerId& worker, const std::string& r
 ListOr<OpenModel> SqliteTxn::OpenModels() {
   Statement q = db_.Query(
       "SELECT DISTINCT j.sweep, j.model, json_extract(j.spec, '$.model.weights_digest') FROM job j"
-      " JOIN sweep w ON w.id = j.sweep WHERE j.cancel_requested = 0 AND EXISTS"
-      " (SELECT 1 FROM shard s WHERE s.job = j.id AND s.state IN ('PENDING', 'LEASED')) ORDER BY w.ord, j.ord");
+      " JOIN sweep w ON w.id = j.sweep WHERE j.cancel_requested = 0 AND j.id IN"
+      " (SELECT job FROM shard WHERE state IN ('PENDING', 'LEASED')) ORDER BY w.ord, j.ord");
   std::vector<OpenModel> models;
   while (q.Row()) {
     models.push_back({.sweep = {q.GetId(0)}, .model = {.name = q.GetString(1), .weights_digest = q.GetString(2)}});

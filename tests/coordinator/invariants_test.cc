@@ -92,6 +92,25 @@ TEST(Invariants, EachDamageIsNamed) {
   }
 }
 
+TEST(Invariants, CheckedStartRefusesADamagedDatabase) {
+  TempDb db("start");
+  MakeDatabase(db.path());
+  SimulatedClock clock;
+  CoordinatorConfig config;
+  config.check_at_start = true;
+  {
+    auto store = OpenSqliteStore({.path = db.path()});
+    ASSERT_TRUE(store.ok());
+    EXPECT_TRUE(Coordinator::Open(store->get(), &clock, SimOpener(), config).ok());
+  }
+  Damage(db.path(), "DELETE FROM model_binding");
+  auto store = OpenSqliteStore({.path = db.path()});
+  ASSERT_TRUE(store.ok());
+  const absl::Status refused = Coordinator::Open(store->get(), &clock, SimOpener(), config).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("INV-LEASE-3"));
+}
+
 // A vote that is not that of its samples, under a digest that fits it: seen by computing the values once more.
 TEST(Invariants, StoredValuesAreComputedAgain) {
   TempDb db("values");

@@ -160,6 +160,15 @@ TEST_F(ValuesTest, StartUpFillsInWhatIsMissing) {
   EXPECT_EQ(Rows(sweep), std::make_pair(size_t{4}, size_t{2}));
 }
 
+// A fence of an earlier life can never be issued again.
+TEST_F(ValuesTest, IncarnationGrowsWithEachStart) {
+  Start(false);
+  const int64_t first = coordinator_->incarnation();
+  EXPECT_GE(first, 1);
+  Start(false);
+  EXPECT_EQ(coordinator_->incarnation(), first + 1);
+}
+
 TEST_F(ValuesTest, TableComesFromTheHook) {
   Start(false);
   const SweepId sweep = SubmitTwoModels();
