@@ -118,7 +118,8 @@ absl::StatusOr<AddedTokens> AddedTokens::Parse(const Json& list, const Bpe& mode
     const std::string field = fmt::format("added_tokens[{}]", i);
     IHA_ASSIGN_OR_RETURN(AddedToken token, ParseToken(list[i], field));
     if (token.special) added.special_.emplace(token.content, true);
-    token.decoded = token.normalized && normalizer != nullptr ? normalizer->Apply(token.content) : token.content;
+    token.decoded =
+        token.normalized && normalizer != nullptr ? normalizer->Apply(token.content, nullptr) : token.content;
     nodes += std::max(token.content.size(), token.decoded.size());
     if (nodes > kMaxTrieNodes) return InvalidArgument("{}: the tokens' texts exceed {} bytes", field, kMaxTrieNodes);
     IHA_RETURN_IF_ERROR(added.Add(std::move(token), model, field));

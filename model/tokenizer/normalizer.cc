@@ -17,8 +17,8 @@ using Ptr = std::unique_ptr<const Normalizer>;
 class SequenceNormalizer : public Normalizer {
  public:
   explicit SequenceNormalizer(std::vector<Ptr> parts) : parts_(std::move(parts)) {}
-  std::string Apply(std::string text) const override {
-    for (const Ptr& part : parts_) text = part->Apply(std::move(text));
+  std::string Apply(std::string text, bool* dropped) const override {
+    for (const Ptr& part : parts_) text = part->Apply(std::move(text), dropped);
     return text;
   }
 
@@ -29,7 +29,7 @@ class SequenceNormalizer : public Normalizer {
 class FormNormalizer : public Normalizer {
  public:
   explicit FormNormalizer(NormalForm form) : form_(form) {}
-  std::string Apply(std::string text) const override { return Normalize(text, form_); }
+  std::string Apply(std::string text, bool*) const override { return Normalize(text, form_); }
 
  private:
   NormalForm form_;
@@ -38,7 +38,7 @@ class FormNormalizer : public Normalizer {
 class PrependNormalizer : public Normalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  std::string Apply(std::string text) const override {
+  std::string Apply(std::string text, bool*) const override {
     if (!text.empty()) text.insert(0, prefix_);
     return text;
   }
@@ -51,7 +51,7 @@ class ReplaceNormalizer : public Normalizer {
  public:
   ReplaceNormalizer(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  std::string Apply(std::string text) const override {
+  std::string Apply(std::string text, bool*) const override {
     std::vector<Span> matches;
     PatternMatcher(pattern_).FindAll(text, &matches);
     if (matches.empty()) return text;
@@ -75,7 +75,7 @@ class CharNormalizer : public Normalizer {
  public:
   using Map = void (*)(char32_t, std::string*);
   explicit CharNormalizer(Map map) : map_(map) {}
-  std::string Apply(std::string text) const override {
+  std::string Apply(std::string text, bool*) const override {
     std::string out;
     out.reserve(text.size());
     for (size_t i = 0; i < text.size();) {
@@ -96,9 +96,10 @@ void DropMark(char32_t c, std::string* out) {
 class StripNormalizer : public Normalizer {
  public:
   StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
-  std::string Apply(std::string text) const override {
+  std::string Apply(std::string text, bool* dropped) const override {
     std::string_view rest = text;
     while (left_ && !rest.empty() && IsWhiteSpace(FirstChar(rest).value)) rest.remove_prefix(FirstChar(rest).length);
+    if (dropped != nullptr && rest.size() != text.size()) *dropped = true;
     while (right_ && !rest.empty()) {
       const size_t last = LastCharStart(rest);
       if (!IsWhiteSpace(FirstChar(rest.substr(last)).value)) break;
@@ -113,7 +114,7 @@ class StripNormalizer : public Normalizer {
 
 class ByteLevelNormalizer : public Normalizer {
  public:
-  std::string Apply(std::string text) const override {
+  std::string Apply(std::string text, bool*) const override {
     std::string out;
     AppendByteAlphabet(text, &out);
     return out;

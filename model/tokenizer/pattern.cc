@@ -21,6 +21,10 @@ constexpr size_t kMaxPatternBytes = 100'000;
 constexpr size_t kJitStackStart = size_t{64} << 10;
 constexpr size_t kJitStackLimit = size_t{64} << 20;
 
+// PCRE2's default would turn a long run of spaces into "no match", a silent change of the tokens. Only patterns whose
+// time explodes reach this one: the rest of the piece then counts as not matching, the same on every machine.
+constexpr uint32_t kMatchLimit = 100'000'000;
+
 struct CodeFree {
   void operator()(pcre2_code* p) const { pcre2_code_free(p); }
 };
@@ -106,9 +110,8 @@ PatternMatcher::PatternMatcher(const Pattern& pattern) : pattern_(pattern) {
   scratch_ = std::make_unique<Scratch>();
   scratch_->data.reset(pcre2_match_data_create(1, nullptr));
   scratch_->context.reset(pcre2_match_context_create(nullptr));
-  // PCRE2's default limits would turn a long run of spaces into "no match", a silent change of the tokens.
-  pcre2_set_match_limit(scratch_->context.get(), UINT32_MAX);
-  pcre2_set_depth_limit(scratch_->context.get(), UINT32_MAX);
+  pcre2_set_match_limit(scratch_->context.get(), kMatchLimit);
+  pcre2_set_depth_limit(scratch_->context.get(), kMatchLimit);
 }
 PatternMatcher::~PatternMatcher() = default;
 
@@ -124,7 +127,7 @@ bool PatternMatcher::MatchAt(std::string_view text, size_t from, Span* match) {
     rc = try_match(0);
   }
   if (rc == PCRE2_ERROR_JIT_STACKLIMIT) rc = try_match(PCRE2_NO_JIT);
-  if (rc < 0) return false;  // PCRE2_ERROR_NOMATCH; limits are out of reach
+  if (rc < 0) return false;
   const size_t* offsets = pcre2_get_ovector_pointer(scratch_->data.get());
   *match = {offsets[0], offsets[1]};
   return true;

@@ -3,15 +3,21 @@
 #include <array>
 #include <utility>
 
+#include "model/tokenizer/unicode_additions.h"
+
 namespace iha::tokenizer {
 namespace {
 
 // Unicode's White_Space. PCRE2's own \s adds U+180E.
 constexpr const char* kSpace =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-constexpr const char* kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-constexpr const char* kDigit = "\\p{Nd}";
 constexpr const char* kHex = "0-9A-Fa-f";
+
+std::string Category(const std::string& name) { return "\\p{" + name + "}" + UnicodeAdditions(name); }
+
+// [[:word:]]. \w takes Latin-1's numbers that are no digits (superscripts, fractions), too, and no others.
+std::string Word() { return "\\p{Alphabetic}\\p{Pc}" + UnicodeAdditions("L") + Category("M") + Category("Nd"); }
+constexpr const char* kLatinNumbers = "\\x{b2}-\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 
 std::string Squeezed(std::string_view name) {
   std::string out;
@@ -22,26 +28,24 @@ std::string Squeezed(std::string_view name) {
   return out;
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 16> kPosix = {{
-    {"space", kSpace},
-    {"whitespace", kSpace},
-    {"word", kWord},
-    {"digit", kDigit},
-    {"xdigit", kHex},
-    {"alpha", "\\p{Alphabetic}"},
-    {"alnum", "\\p{Alphabetic}\\p{Nd}"},
-    {"upper", "\\p{Uppercase}"},
-    {"lower", "\\p{Lowercase}"},
-    {"blank", "\\x{9}\\p{Zs}"},
-    {"cntrl", "\\p{Cc}"},
-    {"punct", "\\p{P}\\x{24}\\x{2b}\\x{3c}-\\x{3e}\\x{5e}\\x{60}\\x{7c}\\x{7e}"},
-    {"ascii", "\\x{0}-\\x{7f}"},
-    {"any", "\\x{0}-\\x{10ffff}"},
-    {"alphabetic", "\\p{Alphabetic}"},
-    {"assigned", "\\P{Cn}"},
-}};
+// POSIX names and their like, squeezed; nullopt for others.
+std::optional<std::string> Posix(std::string_view name) {
+  if (name == "space" || name == "whitespace") return kSpace;
+  if (name == "word") return Word();
+  if (name == "digit") return Category("Nd");
+  if (name == "xdigit") return kHex;
+  if (name == "alpha" || name == "alphabetic") return "\\p{Alphabetic}" + UnicodeAdditions("L");
+  if (name == "alnum") return "\\p{Alphabetic}" + UnicodeAdditions("L") + Category("Nd");
+  if (name == "upper" || name == "uppercase") return "\\p{Uppercase}" + UnicodeAdditions("Lu");
+  if (name == "lower" || name == "lowercase") return "\\p{Lowercase}" + UnicodeAdditions("Ll");
+  if (name == "blank") return "\\x{9}\\p{Zs}";
+  if (name == "cntrl") return "\\p{Cc}";
+  if (name == "ascii") return "\\x{0}-\\x{7f}";
+  if (name == "any") return "\\x{0}-\\x{10ffff}";
+  return std::nullopt;
+}
 
-constexpr std::array<std::pair<const char*, const char*>, 45> kCategories = {{
+constexpr std::array<std::pair<const char*, const char*>, 43> kCategories = {{
     {"letter", "L"},
     {"casedletter", "L&"},
     {"lc", "L&"},
@@ -82,8 +86,7 @@ constexpr std::array<std::pair<const char*, const char*>, 45> kCategories = {{
     {"surrogate", "Cs"},
     {"privateuse", "Co"},
     {"unassigned", "Cn"},
-    {"uppercase", "Uppercase"},
-    {"lowercase", "Lowercase"},
+
     {"emoji", "Emoji"},
     {"extendedpictographic", "Extended_Pictographic"},
     {"ideographic", "Ideographic"},
@@ -102,10 +105,10 @@ std::optional<CharSet> EscapeSet(char letter) {
       return CharSet{kSpace, letter == 'S'};
     case 'w':
     case 'W':
-      return CharSet{kWord, letter == 'W'};
+      return CharSet{Word() + kLatinNumbers, letter == 'W'};
     case 'd':
     case 'D':
-      return CharSet{kDigit, letter == 'D'};
+      return CharSet{Category("Nd"), letter == 'D'};
     case 'h':
     case 'H':
       return CharSet{kHex, letter == 'H'};
@@ -117,23 +120,24 @@ std::optional<CharSet> EscapeSet(char letter) {
 std::optional<CharSet> PosixSet(std::string_view name) {
   const bool negated = name.starts_with('^');
   const std::string key = Squeezed(name.substr(negated ? 1 : 0));
-  for (const auto& [posix, items] : kPosix) {
-    if (key == posix) return CharSet{items, negated};
-  }
+  // The bracket takes symbols, too; the property of the same name does not.
+  if (key == "punct") return CharSet{Category("P") + Category("S"), negated};
+  if (std::optional<std::string> items = Posix(key)) return CharSet{*std::move(items), negated};
   return std::nullopt;
 }
 
 CharSet PropertySet(std::string_view name) {
-  if (const std::optional<CharSet> posix = PosixSet(name)) return *posix;
   const bool negated = name.starts_with('^');
   const std::string key = Squeezed(name.substr(negated ? 1 : 0));
+  if (std::optional<std::string> items = Posix(key)) return {*std::move(items), negated};
+  if (key == "punct") return {Category("P"), negated};
   for (const char* category : kShort) {
-    if (key == Squeezed(category)) return {"\\p{" + std::string(category) + "}", negated};
+    if (key == Squeezed(category)) return {Category(category), negated};
   }
   for (const auto& [category, pcre] : kCategories) {
-    if (key == category) return {"\\p{" + std::string(pcre) + "}", negated};
+    if (key == category) return {Category(pcre), negated};
   }
-  return {"\\p{sc:" + key + "}", negated};
+  return {"\\p{sc:" + key + "}" + (key == "han" ? UnicodeAdditions("Han") : ""), negated};
 }
 
 }  // namespace iha::tokenizer

@@ -311,6 +311,7 @@ class Translator {
     }
     const char32_t value = digits.empty() ? 0 : static_cast<char32_t>(std::stoul(digits, nullptr, base));
     if (braces && (j >= p_.size() || p_[j++] != '}')) return Error("\\x{{...}} is not closed");
+    if (kind == 'u' && digits.size() != limit) return Error("\\u needs four hex digits");
     if (digits.empty() && kind != '0') return Error("\\{} needs hex digits", kind);
     if (value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return Error("no such character");
     if (!braces && kind == 'x' && value >= 0x80) return Error("raw bytes are not supported: write \\x{{...}}");
@@ -393,6 +394,13 @@ class Translator {
     if (At("\\b")) {
       i_ += 2;
       return Member{std::nullopt, U'\b'};
+    }
+    if (At("\\w") ||
+        At("\\W")) {  // the plain set: Latin-1's superscripts and fractions are in \w outside brackets only
+      CharSet set = *PosixSet("word");
+      set.negated = p_[i_ + 1] == 'W';
+      i_ += 2;
+      return Member{std::move(set)};
     }
     return EscapeMember();
   }

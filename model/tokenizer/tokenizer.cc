@@ -109,12 +109,13 @@ absl::Status Tokenizer::Impl::Parse(std::string_view tokenizer_json) {
 }
 
 void Tokenizer::Impl::AppendNormalized(std::string text, bool at_start, bool parse_special, Pieces* pieces) const {
-  if (normalizer != nullptr) text = normalizer->Apply(std::move(text));
+  bool dropped = false;
+  if (normalizer != nullptr) text = normalizer->Apply(std::move(text), &dropped);
   std::vector<AddedPart> parts;
   added.Cut(text, AddedTokens::Kind::kNormalized, parse_special, &parts);
   const size_t base = pieces->text.size();
   for (const AddedPart& part : parts) {
-    pieces->pieces.push_back({base + part.begin, base + part.end, part.id, at_start && part.begin == 0});
+    pieces->pieces.push_back({base + part.begin, base + part.end, part.id, at_start && !dropped && part.begin == 0});
   }
   pieces->text += text;
 }

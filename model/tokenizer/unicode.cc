@@ -47,6 +47,36 @@ const Alphabet& ByteAlphabet() {
   return alphabet;
 }
 
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+// In order, so that the search can stop early.
+template <size_t N>
+bool InRanges(char32_t c, const Range (&ranges)[N]) {
+  for (const Range& range : ranges) {
+    if (c <= range.last) return c >= range.first;
+  }
+  return false;
+}
+
+// What utf8proc 2.8 (Unicode 15) lacks of the crates' newer tables.
+constexpr Range kNewNumbers[] = {{0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9},
+                                 {0x11DE0, 0x11DE9}, {0x16130, 0x16139}, {0x16D70, 0x16D79},
+                                 {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA}};
+constexpr Range kNewWord[] = {{0x897, 0x897},     {0x1C89, 0x1C8A},   {0xA7CB, 0xA7CD},   {0xA7DA, 0xA7DC},
+                              {0x105C0, 0x105F3}, {0x10D40, 0x10D65}, {0x10D69, 0x10D6D}, {0x10D6F, 0x10D85},
+                              {0x10EC2, 0x10EC4}, {0x10EFC, 0x10EFC}, {0x11380, 0x11389}, {0x1138B, 0x1138B},
+                              {0x1138E, 0x1138E}, {0x11390, 0x113B5}, {0x113B7, 0x113C0}, {0x113C2, 0x113C2},
+                              {0x113C5, 0x113C5}, {0x113C7, 0x113CA}, {0x113CC, 0x113D3}, {0x113E1, 0x113E2},
+                              {0x116D0, 0x116E3}, {0x11BC0, 0x11BE0}, {0x11BF0, 0x11BF9}, {0x11F5A, 0x11F5A},
+                              {0x13460, 0x143FA}, {0x16100, 0x16139}, {0x16D40, 0x16D6C}, {0x16D70, 0x16D79},
+                              {0x18CFF, 0x18CFF}, {0x1CCF0, 0x1CCF9}, {0x1E5D0, 0x1E5FA}, {0x2EBF0, 0x2EE5D}};
+// What their older normalization tables leave alone: no compatibility form, no decomposition.
+constexpr Range kNoCompatibility[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x10785},
+                                      {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
+                                      {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+
 utf8proc_category_t Category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
 
 // Below these no character changes under the form, so ordinary English never reaches the library.
@@ -58,6 +88,19 @@ bool Unchanged(std::string_view valid, NormalForm form) {
     i += c.length;
   }
   return true;
+}
+
+void AppendNormalized(std::string_view valid, NormalForm form, std::string* out) {
+  int options = UTF8PROC_STABLE;
+  options |= form == NormalForm::kNfc || form == NormalForm::kNfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
+  if (form == NormalForm::kNfkc || form == NormalForm::kNfkd) options |= UTF8PROC_COMPAT;
+  utf8proc_uint8_t* buffer = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()), static_cast<utf8proc_ssize_t>(valid.size()),
+                   &buffer, static_cast<utf8proc_option_t>(options));
+  if (length < 0) std::abort();  // Valid UTF-8 leaves it one way to fail: no memory.
+  out->append(reinterpret_cast<const char*>(buffer), static_cast<size_t>(length));
+  std::free(buffer);
 }
 
 }  // namespace
@@ -121,7 +164,8 @@ bool IsWhiteSpace(char32_t c) {
 bool IsNumeric(char32_t c) {
   if (c < 0x80) return c >= '0' && c <= '9';
   const utf8proc_category_t k = Category(c);
-  return k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_NO;
+  return k == UTF8PROC_CATEGORY_ND || k == UTF8PROC_CATEGORY_NL || k == UTF8PROC_CATEGORY_NO ||
+         InRanges(c, kNewNumbers);
 }
 
 bool IsMark(char32_t c) {
@@ -148,7 +192,7 @@ bool IsWord(char32_t c) {
     default:
       // Join_Control, and what of Other_Alphabetic is no mark: circled and squared letters.
       return c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
-             (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
+             (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189) || InRanges(c, kNewWord);
   }
 }
 
@@ -170,17 +214,20 @@ void AppendLower(char32_t c, std::string* out) {
 
 std::string Normalize(std::string_view valid, NormalForm form) {
   if (Unchanged(valid, form)) return std::string(valid);
-  int options = UTF8PROC_STABLE;
-  options |= form == NormalForm::kNfc || form == NormalForm::kNfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
-  if (form == NormalForm::kNfkc || form == NormalForm::kNfkd) options |= UTF8PROC_COMPAT;
-  utf8proc_uint8_t* buffer = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(valid.data()), static_cast<utf8proc_ssize_t>(valid.size()),
-                   &buffer, static_cast<utf8proc_option_t>(options));
-  if (length < 0) std::abort();  // Valid UTF-8 leaves it one way to fail: no memory.
-  std::string result(reinterpret_cast<const char*>(buffer), static_cast<size_t>(length));
-  std::free(buffer);
-  return result;
+  std::string out;
+  size_t done = 0;
+  for (size_t i = 0; form != NormalForm::kNfc && i < valid.size();) {
+    const CodePoint c = FirstChar(valid.substr(i));
+    const bool untouched = form == NormalForm::kNfd ? c.value == 0x11938 : InRanges(c.value, kNoCompatibility);
+    if (untouched) {
+      AppendNormalized(valid.substr(done, i - done), form, &out);
+      out += valid.substr(i, c.length);
+      done = i + c.length;
+    }
+    i += c.length;
+  }
+  AppendNormalized(valid.substr(done), form, &out);
+  return out;
 }
 
 char32_t ByteToChar(uint8_t byte) { return ByteAlphabet().chars[byte]; }

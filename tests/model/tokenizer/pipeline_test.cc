@@ -1,0 +1,188 @@
+// Components and options that the labelled families do not use. Expected values: tokenizers 0.23.3.
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "model/tokenizer/tokenizer.h"
+
+namespace iha::tokenizer {
+namespace {
+
+using Json = nlohmann::json;
+using Ids = std::vector<int32_t>;
+
+// One-character tokens, so that the text of the ids with a bar between pieces shows the cuts: every piece ends in the
+// suffix "|", which belongs to a character of its own kind.
+std::unique_ptr<const Tokenizer> WithParts(const std::string& normalizer, const std::string& pre_tokenizer) {
+  Json vocab = Json::object();
+  int id = 0;
+  for (const char* c :
+       {"a", "b", "c", "A", "1", "2", " ", "\n", ",", "-", "_", "\xE2\x96\x81", "\xC4\xA0", "\xC2\xBD"}) {
+    vocab[c] = id++;
+    vocab[std::string(c) + "|"] = id++;
+  }
+  const Json json = {
+      {"added_tokens", Json::array()},
+      {"normalizer", Json::parse(normalizer)},
+      {"pre_tokenizer", Json::parse(pre_tokenizer)},
+      {"decoder", {{"type", "Fuse"}}},
+      {"model", {{"type", "BPE"}, {"end_of_word_suffix", "|"}, {"vocab", vocab}, {"merges", Json::array()}}}};
+  auto tokenizer = Tokenizer::FromJson(json.dump(), "");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
+}
+std::string Cut(const std::string& pre_tokenizer, const std::string& text, const std::string& normalizer = "null") {
+  const auto tokenizer = WithParts(normalizer, pre_tokenizer);
+  return tokenizer == nullptr ? "" : tokenizer->Decode(tokenizer->Encode(text), false);
+}
+std::string Split(const std::string& pattern, const std::string& behavior, bool invert, const std::string& text) {
+  return Cut(R"({"type": "Split", "pattern": )" + pattern + R"(, "behavior": ")" + behavior + R"(", "invert": )" +
+                 (invert ? "true}" : "false}"),
+             text);
+}
+
+TEST(Pipeline, SplitBehaviours) {
+  const std::string dash = R"({"String": "-"})", letters = R"({"Regex": "[a-c]+"})";
+  EXPECT_EQ(Split(dash, "Removed", false, "a-b--c"), "a|b|c|");
+  EXPECT_EQ(Split(dash, "Isolated", false, "a-b--c"), "a|-|b|-|-|c|");
+  EXPECT_EQ(Split(dash, "MergedWithPrevious", false, "a-b--c"), "a-|b-|-|c|");
+  EXPECT_EQ(Split(dash, "MergedWithNext", false, "a-b--c"), "a|-b|-|-c|");
+  EXPECT_EQ(Split(dash, "Contiguous", false, "a-b--c"), "a|-|b|--|c|");
+  EXPECT_EQ(Split(letters, "Removed", true, "ab1,c"), "ab|c|");
+  EXPECT_EQ(Split(letters, "MergedWithPrevious", true, "ab1,c"), "ab1,|c|");
+}
+
+TEST(Pipeline, OtherPreTokenizers) {
+  EXPECT_EQ(Cut(R"({"type": "Digits", "individual_digits": false})",
+                "a12\xC2\xBD"
+                "b"),
+            "a|12\xC2\xBD|b|");
+  EXPECT_EQ(Cut(R"({"type": "Digits", "individual_digits": true})", "a12"), "a|1|2|");
+  EXPECT_EQ(Cut(R"({"type": "Whitespace"})", "ab, c\n-1"), "ab|,|c|-|1|");
+  EXPECT_EQ(Cut(R"({"type": "WhitespaceSplit"})", "ab, c\n-1"), "ab,|c|-1|");
+  EXPECT_EQ(Cut(R"({"type": "Punctuation"})", "ab,-c"), "ab|,|-|c|");
+  EXPECT_EQ(Cut(R"({"type": "CharDelimiterSplit", "delimiter": "b"})", "abbc"), "a|c|");
+  EXPECT_EQ(Cut(R"({"type": "BertPreTokenizer"})", "a, b"), "a|,|b|");
+  EXPECT_EQ(Cut(R"({"type": "ByteLevel", "add_prefix_space": true, "use_regex": false})", "a b"),
+            "\xC4\xA0"
+            "a\xC4\xA0"
+            "b|");
+  EXPECT_EQ(Cut(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"})", "a b"), "_a|_b|");
+  EXPECT_EQ(Cut(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never"})", "a b"), "a|_b|");
+  EXPECT_EQ(Cut(R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
+                    {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"}]})",
+                "a b"),
+            "_a|b|");
+}
+
+TEST(Pipeline, Normalizers) {
+  EXPECT_EQ(Cut("null", "A\xC3\x81", R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"},
+                                         {"type": "Lowercase"}]})"),
+            "aa|");
+  EXPECT_EQ(Cut("null", " a b ", R"({"type": "Strip", "strip_left": true, "strip_right": false})"), "a b |");
+  EXPECT_EQ(Cut("null", "a  b", R"({"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": "_"})"), "a_b|");
+  EXPECT_EQ(Cut("null", "\xE2\x91\xA0", R"({"type": "NFKC"})"), "1|");
+  // What went from the start takes the text's start along.
+  EXPECT_EQ(Cut(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"})", " a",
+                R"({"type": "Strip", "strip_left": true, "strip_right": false})"),
+            "a|");
+}
+
+std::unique_ptr<const Tokenizer> Merging(const char* extra) {
+  const std::string json = std::string(R"({"decoder": {"type": "Fuse"}, "model": {"type": "BPE",)") + extra + "}}";
+  auto tokenizer = Tokenizer::FromJson(json, "");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
+}
+
+TEST(Pipeline, UnknownCharacters) {
+  const std::string vocab = R"("vocab": {"<unk>": 0, "a": 1, "b": 2}, "merges": [])";
+  EXPECT_EQ(Merging((R"("unk_token": "<unk>",)" + vocab).c_str())->Encode("accb"), (Ids{1, 0, 0, 2}));
+  EXPECT_EQ(Merging((R"("unk_token": "<unk>", "fuse_unk": true,)" + vocab).c_str())->Encode("accb"), (Ids{1, 0, 2}));
+  EXPECT_EQ(Merging(vocab.c_str())->Encode("accb"), (Ids{1, 2}));
+}
+
+TEST(Pipeline, SubwordPrefix) {
+  const auto tokenizer = Merging(R"("continuing_subword_prefix": "##",
+      "vocab": {"a": 0, "##b": 1, "##c": 2, "ab": 3, "abc": 4}, "merges": ["a ##b", "ab ##c"])");
+  EXPECT_EQ(tokenizer->Encode("abc"), Ids{4});
+  EXPECT_EQ(tokenizer->Encode("ac"), (Ids{0, 2}));
+}
+
+// Both ways of merging, the scan of short words and the heap of long ones, on words of one kind: equal prefixes of ids.
+TEST(Pipeline, LongWordsMergeLikeShortOnes) {
+  const auto tokenizer = Merging(R"("vocab": {"a": 0, "b": 1, "aa": 2, "ab": 3, "aab": 4, "aabaab": 5},
+      "merges": [["a", "b"], ["a", "ab"], ["aab", "aab"], ["a", "a"]])");
+  Ids expected;
+  std::string word;
+  for (int i = 0; i < 50'000; ++i) word += "aabaab";
+  for (int i = 0; i < 50'000; ++i) expected.push_back(5);
+  EXPECT_EQ(tokenizer->Encode("aabaab"), Ids{5});
+  EXPECT_EQ(tokenizer->Encode(word), expected);
+  EXPECT_EQ(tokenizer->Encode(std::string(5, 'a')), (Ids{2, 2, 0}));
+  EXPECT_EQ(tokenizer->Encode(std::string(101, 'a')).size(), 51u);
+}
+
+TEST(Pipeline, BrokenUtf8IsReplacedFirst) {
+  const auto tokenizer = Merging(R"("vocab": {"a": 0, "\ufffd": 1}, "merges": [])");
+  EXPECT_EQ(tokenizer->Encode("a\xFF\xE4\xB8"
+                              "a\xED\xA0\x80"),
+            (Ids{0, 1, 1, 0, 1, 1, 1}));
+}
+
+// What a stream returns early is what it may: nothing of an unfinished character, run of bytes or replaced text.
+TEST(DecodeStreamTest, HoldsBackWhatCanChange) {
+  const std::string json = R"({"decoder": {"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "__"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+      {"type": "Replace", "pattern": {"String": "xyz"}, "content": "!"},
+      {"type": "Strip", "content": " ", "start": 1, "stop": 1}]},
+      "model": {"type": "BPE", "vocab": {"__a": 0, "x": 1, "yz": 2, "<0xE4>": 3, "<0xB8>": 4, "<0x96>": 5, "__": 6},
+      "merges": []}})";
+  const auto tokenizer = Tokenizer::FromJson(json, "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto pushes = [&](const Ids& ids) {
+    DecodeStream stream(**tokenizer, false);
+    std::vector<std::string> out;
+    for (const int32_t id : ids) out.push_back(stream.Push(id));
+    out.push_back(stream.Flush());
+    std::string joined;
+    for (const std::string& part : out) joined += part;
+    EXPECT_EQ(joined, (*tokenizer)->Decode(ids, false));
+    return out;
+  };
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(pushes({0, 0}), (Parts{"a", " a", ""}));
+  EXPECT_EQ(pushes({0, 1, 2, 0}), (Parts{"a", "", "!", " a", ""}));
+  EXPECT_EQ(pushes({0, 1, 0}), (Parts{"a", "", "x a", ""}));
+  EXPECT_EQ(pushes({3, 4, 5, 0}), (Parts{"", "", "", "\xE4\xB8\x96 a", ""}));
+  EXPECT_EQ(pushes({3, 4, 0}), (Parts{"", "", "\xEF\xBF\xBD\xEF\xBF\xBD a", ""}));
+  EXPECT_EQ(pushes({0, 6, 6}), (Parts{"a", "", " ", ""}));
+  EXPECT_EQ(pushes({3, 4, 5}), (Parts{"", "", "", "\xE4\xB8\x96"}));
+}
+
+// Threads share one tokenizer and its cache of words; each must see what a lone caller sees.
+TEST(Pipeline, ManyThreads) {
+  const auto tokenizer = WithParts("null", R"({"type": "WhitespaceSplit"})");
+  ASSERT_NE(tokenizer, nullptr);
+  std::vector<std::string> texts;
+  std::vector<Ids> expected;
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (int k = i; k > 0; k /= 3) text += std::string("abc12,-").substr(static_cast<size_t>(k) % 7) + " ";
+    texts.push_back(text);
+    expected.push_back(WithParts("null", R"({"type": "WhitespaceSplit"})")->Encode(text));
+  }
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4);
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 20; ++round) {
+        for (size_t i = 0; i < texts.size(); ++i) wrong[t] += tokenizer->Encode(texts[i]) != expected[i];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+}  // namespace
+}  // namespace iha::tokenizer
