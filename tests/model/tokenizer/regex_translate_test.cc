@@ -64,7 +64,7 @@ TEST(RegexTranslate, Brackets) {
 
 TEST(RegexTranslate, Repeats) {
   const Case cases[] = {
-      {"a{2}?", "aaa", {"aa", ""}},      // n times or not at all
+      {"a{2}?", "aaa", {"aa", ""}},           // n times or not at all
       {"a{1,2}+b", "aaab", {"aaab"}},         // not possessive: repeated
       {"a{,2}b", "aaab", {"aab"}},            // from 0
       {"a{b", "a{b", {"a{b"}},                // a literal brace
