@@ -1,13 +1,18 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/run/embedded.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/tokenizer/tokenizer.h"
 #include "reports/render.h"
 
 namespace iha::cli {
@@ -17,6 +22,17 @@ struct Request {
   SweepSpec spec;
   std::map<std::string, std::string> folders;
 };
+
+// A bad checkpoint is found before anything is stored or started.
+absl::Status CheckModels(const std::map<std::string, std::string>& folders) {
+  for (const auto& [name, folder] : folders) {
+    IHA_RETURN_IF_ERROR(tokenizer::Tokenizer::Load(folder).status());
+    IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(folder + "/config.json"));
+    if (config.is_object() && config.value("model_type", nlohmann::json()) == "iha_fake") continue;
+    IHA_RETURN_IF_ERROR(checkpoint::Checkpoint::Open(folder).status());
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
   Request request;
@@ -49,6 +65,7 @@ void PrintFiles(const RunFlags& flags) {
 int Run(const Command& command, RunFlags flags) {
   absl::StatusOr<Request> request = RequestOf(flags);
   if (!request.ok()) return Fail("run", request.status());
+  if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
   if (flags.dry_run) {
     const auto plan = DescribePlan(command, request->spec, flags.json);
     if (!plan.ok()) return Fail("run", plan.status());
@@ -111,6 +128,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");
   run->add_flag("--json", flags->json, "print table.json instead of Markdown");
   run->add_flag("--quiet", flags->quiet, "no progress");
+  run->add_option("--fault", flags->fault, "arm fault points, for crash tests")->group("");
+  run->add_option("--worker-fault", flags->worker_fault, "the same in each worker's first life")->group("");
   run->footer("Example:\n  iha-eval run --model SmolLM2-135M-Instruct --bench gsm8k --limit 20 --out out");
   run->callback([flags, &command] { command.exit_code = Run(command, *flags); });
 

@@ -11,6 +11,7 @@
 #include "common/nearest.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "proto/link/grpc_log.h"
 
 namespace iha::cli {
 namespace {
@@ -42,6 +43,7 @@ int UsageError(const CLI::App& app, const CLI::ParseError& error, int argc, char
 }
 
 int Main(int argc, char** argv) {
+  link::SilenceGrpcLog();
   Command command;
   command.program_folder = ProgramFolder();
   command.data_root = DefaultDataRoot();
@@ -66,12 +68,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-
-int Fail(std::string_view command, const absl::Status& status) {
-  const absl::string_view text = status.message();
-  std::cerr << "iha-eval " << command << ": " << TerminalSafe({text.data(), text.size()}) << "\n";
-  return ExitCodeFor(status);
-}
 
 }  // namespace iha::cli
 

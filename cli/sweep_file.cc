@@ -122,7 +122,7 @@ absl::Status ReadSpecText(const std::string& text, const std::string& path, Swee
   if (!ref.ok()) return Annotate(ref.status(), path);
   entry.benchmark = *std::move(ref);
   entry.sampling = DefaultSampling(entry.benchmark.name);
-  return absl::OkStatus();
+  return Annotate(benchmarks::TakeSampling(entry.benchmark, entry.sampling), path);
 }
 
 absl::Status ReadEntry(const Json& json, const std::string& path, SweepEntry& entry) {

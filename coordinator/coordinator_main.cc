@@ -14,6 +14,7 @@
 #include "common/version.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/service/service.h"
+#include "proto/link/grpc_log.h"
 
 namespace iha::coordinator {
 namespace {
@@ -42,6 +43,7 @@ int Run(Flags flags) {
     flags.server.token = token->substr(0, token->find_last_not_of(" \r\n\t") + 1);
     if (flags.server.token.empty()) return Fail(InvalidArgument("{}: the token is empty", flags.token_file));
   }
+  link::SilenceGrpcLog();
   RealClock clock;
   auto service = Service::Open({.db = flags.db, .data_root = flags.data_root, .log = Print}, clock);
   if (!service.ok()) return Fail(service.status());

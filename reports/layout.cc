@@ -55,13 +55,22 @@ std::vector<Column> PaperColumns(const SweepSpec& spec, std::span<const PaperCol
   return columns;
 }
 
-// Metric names carry their benchmark; votes do not. Equal headers of two entries get their sampling appended.
+// "maj@5?metric=gsm8k.robust" reads better as "gsm8k.robust maj@5".
+std::string ReadableMetric(const std::string& metric) {
+  const std::string_view marker = "?metric=";
+  const size_t at = metric.find(marker);
+  if (at == std::string::npos || metric.find('&', at) != std::string::npos) return metric;
+  return fmt::format("{} {}", metric.substr(at + marker.size()), metric.substr(0, at));
+}
+
+// Metric names carry their benchmark; others get it in front. Equal headers of two entries get their sampling appended.
 std::vector<Column> GenericColumns(const SweepSpec& spec) {
   std::vector<Column> columns;
   std::map<std::string, int> uses;
   const auto header_of = [&](const SweepEntry& entry, const std::string& metric) {
-    const bool names_benchmark = metric.starts_with(entry.benchmark.name + ".");
-    return names_benchmark ? metric : fmt::format("{} {}", entry.benchmark.name, metric);
+    const std::string readable = ReadableMetric(metric);
+    const bool names_benchmark = readable.starts_with(entry.benchmark.name + ".");
+    return names_benchmark ? readable : fmt::format("{} {}", entry.benchmark.name, readable);
   };
   for (const SweepEntry& entry : spec.entries) {
     for (const std::string& metric : entry.metrics) uses[header_of(entry, metric)]++;

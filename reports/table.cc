@@ -105,6 +105,7 @@ std::string Describe(const SweepEntry& entry) {
   std::string text = entry.benchmark.name;
   char separator = '?';
   for (const auto& [key, value] : entry.benchmark.options) {
+    if (value.empty()) continue;  // an option that is off
     text += fmt::format("{}{}={}", separator, key, value);
     separator = '&';
   }

@@ -15,6 +15,7 @@
 #include "common/shutdown.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "proto/link/grpc_log.h"
 #include "worker/link/grpc_worker_api.h"
 #include "worker/runner/checkpoint_source.h"
 #include "worker/runner/worker.h"
@@ -91,6 +92,7 @@ int Run(Flags flags) {
   }
   const int threads = flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
 
+  link::SilenceGrpcLog();
   RealClock clock;
   auto caller = link::Caller::Open(
       flags.endpoint, {.deadline = absl::Seconds(flags.deadline_s), .attempt = absl::Seconds(30), .on_retry = Print},

@@ -14,6 +14,7 @@
 #include "cli/run/progress.h"
 #include "common/clock.h"
 #include "common/errors.h"
+#include "common/fault_point.h"
 #include "common/shutdown.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -86,6 +87,11 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   return arguments;
 }
 
+std::vector<std::string> FaultArguments(const RunFlags& flags) {
+  if (flags.worker_fault.empty()) return {};
+  return {"--fault", flags.worker_fault};
+}
+
 // Shows progress on a terminal, else one line when work begins and one when it ends.
 class ProgressPrinter {
  public:
@@ -140,6 +146,7 @@ absl::StatusOr<bool> Supervise(coordinator::Coordinator& api, const SweepId& swe
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
                                        const std::map<std::string, std::string>& folders) {
   ShutdownSignals signals;
+  IHA_RETURN_IF_ERROR(ArmFaultPoints(flags.fault));
   std::atomic<bool> stop{false};
   RunRecord record{.started = absl::Now(),
                    .ended = {},
@@ -170,6 +177,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
     IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service->api(), service->api(), listen));
     LocalWorkers workers({.program = command.program_folder + "/iha-worker",
                           .arguments = WorkerArguments(flags, command, socket->Address(), folders),
+                          .first_arguments = FaultArguments(flags),
                           .log_folder = flags.out,
                           .count = flags.workers});
     IHA_RETURN_IF_ERROR(workers.Start());

@@ -26,12 +26,13 @@ std::string LocalWorkers::LogPath(int index) const {
   return fmt::format("{}/worker-{}.log", options_.log_folder, index);
 }
 
-absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index) {
+absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index, bool first) {
   const UniqueFd log(open(LogPath(index).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.valid()) return ErrnoStatus(LogPath(index), "open", errno);
   ChildOptions child;
-  child.argv = {options_.program};
+  child.argv = {options_.program, "--id", fmt::format("local-{}", index)};
   child.argv.insert(child.argv.end(), options_.arguments.begin(), options_.arguments.end());
+  if (first) child.argv.insert(child.argv.end(), options_.first_arguments.begin(), options_.first_arguments.end());
   child.stdout_fd = log.get();
   child.stderr_fd = log.get();
   return ChildProcess::Spawn(child);
@@ -40,7 +41,7 @@ absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index) {
 absl::Status LocalWorkers::Start() {
   for (int i = 0; i < options_.count; i++) {
     unlink(LogPath(i).c_str());  // of an earlier run
-    IHA_ASSIGN_OR_RETURN(ChildProcess worker, StartOne(i));
+    IHA_ASSIGN_OR_RETURN(ChildProcess worker, StartOne(i, true));
     workers_.push_back(std::move(worker));
   }
   return absl::OkStatus();
@@ -50,11 +51,14 @@ absl::Status LocalWorkers::Watch() {
   for (size_t i = 0; i < workers_.size(); i++) {
     const std::optional<ExitState> exit = workers_[i].Wait(absl::ZeroDuration());
     if (!exit.has_value() || exit->ok()) continue;  // running, or done: nothing is left to do for it
+    if (exit->code == kExitBadInput) {              // it said why, and would say it again
+      return FailedPrecondition("{}", LastLine(LogPath(static_cast<int>(i))));
+    }
     if (++restarts_ > options_.max_restarts) {
       return Unavailable("a worker ended with {} again and again ({} restarts); last line of {}: {}", exit->ToString(),
                          options_.max_restarts, LogPath(static_cast<int>(i)), LastLine(LogPath(static_cast<int>(i))));
     }
-    IHA_ASSIGN_OR_RETURN(workers_[i], StartOne(static_cast<int>(i)));
+    IHA_ASSIGN_OR_RETURN(workers_[i], StartOne(static_cast<int>(i), false));
   }
   return absl::OkStatus();
 }

@@ -42,6 +42,7 @@ absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& ben
     found = true;
   }
   if (!found) return UnknownName("--bench: benchmark", entry.benchmark.name, known);
+  // Flags first, then what the spec itself says: it is the nearer one.
   SamplingParams& s = entry.sampling;
   if (flags.samples.has_value()) s.samples = *flags.samples;
   if (flags.temperature.has_value()) s.temperature = *flags.temperature;
@@ -50,6 +51,7 @@ absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& ben
   if (flags.seed.has_value()) s.seed = *flags.seed;
   if (flags.max_new_tokens.has_value()) s.max_new_tokens = *flags.max_new_tokens;
   if (flags.fewshot.has_value()) entry.benchmark.options["fewshot"] = std::to_string(*flags.fewshot);
+  IHA_RETURN_IF_ERROR(Annotate(benchmarks::TakeSampling(entry.benchmark, s), "--bench"));
   entry.limit = flags.limit;
   entry.metrics = flags.metrics;
   return entry;

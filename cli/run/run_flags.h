@@ -45,6 +45,8 @@ struct RunFlags {
   std::string baseline;
   bool json = false;
   bool quiet = false;
+  std::string fault;         // fault points armed in this process, for crash tests
+  std::string worker_fault;  // the same in each worker's first life
 };
 
 // Model name -> directory. A name is the directory's last component, or as many of its last components as make it

@@ -45,7 +45,12 @@ absl::Status ValidateOptions(const SchedulerOptions& s) {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<model::Backend> backend,
                                                        TextDecoderFactory decoders, const EngineOptions& options) {
   IHA_RETURN_IF_ERROR(ValidateOptions(options.scheduler));
-  IHA_ASSIGN_OR_RETURN(auto executor, Executor::Create(std::move(backend), options.kv_bytes));
+  // More can never be in use: the longest sequence in every slot, and as much again for kept prefixes. A small model
+  // with a large budget would otherwise spend its start-up on memory that it never touches.
+  const model::ModelInfo& info = backend->info();
+  const int64_t sequence_blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
+  const int64_t useful_bytes = 2 * options.scheduler.max_sequences * sequence_blocks * info.kv_block_bytes;
+  IHA_ASSIGN_OR_RETURN(auto executor, Executor::Create(std::move(backend), std::min(options.kv_bytes, useful_bytes)));
   return std::unique_ptr<Engine>(new Engine(std::move(executor), std::move(decoders), options));
 }
 

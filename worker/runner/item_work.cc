@@ -57,6 +57,10 @@ absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benc
                     .values = {}};
   if (!work.fits) {
     result.unscored = Unscored::kPromptTooLong;
+    for (const std::string& metric : job.entry.metrics) {
+      result.values.push_back(
+          {.metric = metric, .unscored = result.unscored, .score = {}, .winner = "", .tie = {}, .invalid = 0});
+    }
     return result;
   }
   std::vector<std::vector<SampleGrade>> grades;

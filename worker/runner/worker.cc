@@ -74,8 +74,18 @@ void Worker::OfferModels(const std::vector<std::string>& wanted) {
   for (const std::string& line : reply->refused) Log(line);
   for (const ModelOffer& offer : request.offers) {
     const bool accepted = std::find(accepted_.begin(), accepted_.end(), offer.name) != accepted_.end();
-    if (!accepted) unusable_[offer.name] = "refused by the coordinator";
+    if (!accepted) unusable_[offer.name] = fmt::format("refused: {}", fmt::join(reply->refused, "; "));
   }
+}
+
+absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
+  std::string reasons;
+  for (const std::string& name : wanted) {
+    const auto at = unusable_.find(name);
+    if (at == unusable_.end()) return absl::OkStatus();
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name, at->second);
+  }
+  return reasons.empty() ? absl::OkStatus() : FailedPrecondition("no model left to serve: {}", reasons);
 }
 
 absl::Status Worker::Run() {
@@ -127,6 +137,7 @@ absl::Status Worker::MaybeAcquire() {
   all_done_ = reply->all_done;
   OfferModels(reply->wanted_models);
   if (reply->grant.has_value()) return StartLease(*reply->grant);
+  if (options_.exit_when_done && runs_.empty()) IHA_RETURN_IF_ERROR(Unserved(reply->wanted_models));
   idle_until_ = clock_.Elapsed() + reply->retry_after;
   return absl::OkStatus();
 }
@@ -199,6 +210,9 @@ void Worker::Handle(ItemCommitted committed) {
   ShardRun* run = Find(committed.shard, committed.fence);
   if (run == nullptr) return;
   const bool stored = committed.outcome.ok() || committed.outcome.code() == absl::StatusCode::kAlreadyExists;
+  const bool lease_over = committed.outcome.code() == absl::StatusCode::kAborted ||
+                          committed.outcome.code() == absl::StatusCode::kFailedPrecondition;
+  if (!stored && !lease_over) return Fail(*run, committed.outcome);
   if (!stored) {
     // Aborted: another worker owns the shard now. FailedPrecondition: it is final. Either way the plan is void, and
     // what was generated is in the cache.

@@ -34,7 +34,9 @@ struct WorkerOptions {
   std::string description;  // host, device, threads: for the coordinator's record
   std::string data_root;
   engine::EngineOptions engine;
-  bool exit_when_done = false;  // end when the coordinator has no unfinished job left
+  // End when the coordinator has no unfinished job left; FailedPrecondition when jobs are left and none of their models
+  // can be served here (an embedded run must not wait for ever).
+  bool exit_when_done = false;
   size_t max_leases = 2;
   absl::Duration drain = absl::Seconds(20);  // after Stop: time for what the engine has begun; then it is released
   std::function<void(const std::string& line)> log;  // one human-readable line
@@ -56,6 +58,8 @@ class Worker {
  private:
   absl::Status Register();
   void OfferModels(const std::vector<std::string>& wanted);
+  // Why none of `wanted` can be served here; OK if one can.
+  absl::Status Unserved(const std::vector<std::string>& wanted) const;
   // Pulls a lease if there is room for one; sets idle_until_ when there is none.
   absl::Status MaybeAcquire();
   absl::Status StartLease(LeaseGrant grant);

@@ -1,0 +1,16 @@
+#include "cli/command.h"
+
+#include <iostream>
+
+#include "common/errors.h"
+#include "common/text.h"
+
+namespace iha::cli {
+
+int Fail(std::string_view command, const absl::Status& status) {
+  const absl::string_view text = status.message();
+  std::cerr << "iha-eval " << command << ": " << TerminalSafe({text.data(), text.size()}) << "\n";
+  return ExitCodeFor(status);
+}
+
+}  // namespace iha::cli

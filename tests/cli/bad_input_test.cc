@@ -1,0 +1,153 @@
+// What bad input gets: one line that says what, where, found, expected; the exit code of its class (DESIGN section 9).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/file.h"
+#include "model/fake_model.h"
+#include "tests/support/programs.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::RunProgram;
+using testing::TempDir;
+
+class BadInput : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(model::MakeFakeCheckpoint(Path("fake"), {.style = model::FakeStyle::kWords}).ok());
+  }
+  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(Path(name), std::ios::binary) << text;
+  }
+
+  // The last line of stderr is the message; nothing may follow or spread over several lines.
+  void Expect(std::vector<std::string> argv, int code, const std::string& message, const std::string& input = "") {
+    SCOPED_TRACE(::testing::PrintToString(argv));
+    const RunResult result = RunProgram(std::move(argv), input);
+    EXPECT_EQ(result.exit.code, code) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(BadInput, UsageErrorsExit2) {
+  Expect({"iha-eval"}, 2, "see iha-eval --help");
+  Expect({"iha-eval", "tabel"}, 2, "did you mean \"table\"?");
+  Expect({"iha-eval", "run", "--no-such-flag"}, 2, "see iha-eval run --help");
+  Expect({"iha-eval", "run", "--workers", "0"}, 2, "--workers");
+  Expect({"iha-worker"}, 2, "--coordinator is required");
+  Expect({"iha-coordinator", "--db", "x"}, 2, "--listen is required");
+}
+
+TEST_F(BadInput, RunNamesTheFlag) {
+  Expect({"iha-eval", "run"}, 3, "give --model DIR and --bench SPEC, or --sweep FILE");
+  Expect({"iha-eval", "run", "--model", Path("none"), "--bench", "gsm8k_demo"}, 3, "not a directory");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_dmeo"}, 3, "did you mean \"gsm8k_demo\"?");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--limit", "0"}, 3,
+         "--limit: found 0; expected a number from 1");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo?fewshoot=2", "--numerics", "fake", "--out",
+          Path("o")},
+         3, "fewshoot");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--model", Path("fake"), "--bench", "gsm8k_demo"}, 3,
+         "given twice");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--device", "cuda"}, 4, "--device cuda");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k", "--numerics", "fake", "--data-root",
+          Path("nodata"), "--out", Path("o")},
+         3, "data import");
+}
+
+TEST_F(BadInput, SweepFilesNameThePlace) {
+  Write("broken.json", "{\"version\": 1,");
+  Expect({"iha-eval", "run", "--sweep", Path("broken.json")}, 3, "broken.json: not valid JSON");
+  Write("field.json", R"({"version": 1, "models": ["fake"], "benchmarks": [{"spec": "gsm8k_demo", "temprature": 1}]})");
+  Expect({"iha-eval", "run", "--sweep", Path("field.json")}, 3, "benchmarks[0]: unknown field \"temprature\"");
+  Write("type.json", R"({"version": 1, "models": ["fake"], "benchmarks": [{"spec": "gsm8k_demo", "samples": "5"}]})");
+  Expect({"iha-eval", "run", "--sweep", Path("type.json")}, 3,
+         "benchmarks[0].samples: found \"5\"; expected a whole number");
+  Write("version.json", R"({"version": 2, "models": ["fake"], "benchmarks": ["gsm8k_demo"]})");
+  Expect({"iha-eval", "run", "--sweep", Path("version.json")}, 3, "version: found 2; expected 1");
+  Expect({"iha-eval", "run", "--sweep", Path("absent.json")}, 3, "absent.json");
+}
+
+TEST_F(BadInput, DatabasesAreCheckedBeforeUse) {
+  const std::vector<std::string> run = {"iha-eval",   "run",  "--model", Path("fake"), "--bench", "gsm8k_demo",
+                                        "--numerics", "fake", "--out",   Path("o"),    "--quiet", "--db"};
+  auto with = [&](const std::string& db) {
+    std::vector<std::string> argv = run;
+    argv.push_back(db);
+    return argv;
+  };
+  Write("text.db", "this is no database, it only looks long enough to be one: " + std::string(4096, 'x'));
+  Expect(with(Path("text.db")), 3, "text.db");
+  Expect(with(Path("no/such/folder/x.db")), 3, "no/such/folder");
+  Expect({"iha-eval", "fsck", "--db", Path("absent.db")}, 3, "absent.db");
+  Expect({"iha-eval", "table", "--db", Path("absent.db"), "--sweep", "ab"}, 3, "absent.db");
+  // Full: a device on which every write fails.
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--numerics", "fake", "--out",
+          "/dev/full/x"},
+         3, "/dev/full/x");
+}
+
+TEST_F(BadInput, AnUnreachableCoordinatorIsSaidAndGivenUpOn) {
+  const RunResult result =
+      RunProgram({"iha-eval", "list", "--coordinator", "unix:" + Path("nobody.sock"), "--deadline", "0.5"});
+  EXPECT_EQ(result.exit.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("trying again for up to 500ms"));
+  EXPECT_THAT(result.err, HasSubstr("did not answer within 500ms"));
+  Expect({"iha-eval", "list", "--coordinator", "nowhere"}, 3, "expected HOST:PORT or unix:/path");
+  Expect({"iha-eval", "list"}, 3, "--coordinator HOST:PORT is missing");
+}
+
+TEST_F(BadInput, ATakenPortExits4) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string taken = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  Expect({"iha-coordinator", "--listen", taken, "--db", Path("c.db")}, 4, "cannot listen on " + taken);
+  close(listener);
+}
+
+TEST_F(BadInput, LineToolsReportTheLineAndGoOn) {
+  const RunResult result = RunProgram({"iha-eval", "score", "gsm8k", "--metric", "gsm8k.strict_match"},
+                                      "{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\",\"extra\":[1]}\n"
+                                      "not json\n"
+                                      "{\"id\":2,\"gold\":\"18\"}\n"
+                                      "{\"id\":3,\"gold\":\"7\",\"output\":\"#### 8\"}\n");
+  EXPECT_EQ(result.exit.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("line 2: not a JSON object"));
+  EXPECT_THAT(result.err, HasSubstr("line 3: field \"output\": missing"));
+  EXPECT_THAT(result.out, HasSubstr("{\"id\":1,\"extra\":[1],\"extracted\":\"18\",\"correct\":true"));
+  EXPECT_THAT(result.out, HasSubstr("{\"id\":3,\"extracted\":\"8\",\"correct\":false"));
+  Expect({"iha-eval", "score", "gsm8k", "--metric", "gsm8k.strict"}, 3, "gsm8k.strict_match", "{}");
+}
+
+TEST_F(BadInput, CheckpointsAreNamed) {
+  Expect({"iha-eval", "tokenize", "--model", Path("empty")}, 3, "tokenizer.json");
+  std::filesystem::create_directory(Path("unknown"));
+  std::filesystem::copy(Path("fake/tokenizer.json"), Path("unknown/tokenizer.json"));
+  Write("unknown/config.json", R"({"model_type": "mamba"})");
+  const RunResult run = RunProgram({"iha-eval", "run", "--model", Path("unknown"), "--bench", "gsm8k_demo", "--limit",
+                                    "1", "--out", Path("o"), "--quiet"});
+  EXPECT_EQ(run.exit.code, 3) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("mamba"));
+}
+
+}  // namespace
+}  // namespace iha

@@ -1,0 +1,183 @@
+// `iha-eval run` end to end on a fake checkpoint: real coordinator, gRPC, worker processes and database. Whatever the
+// number of workers, the batch or the crashes, the tables and samples have the same bytes (INV-TAB-2).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/file.h"
+#include "model/fake_model.h"
+#include "tests/support/programs.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::RunProgram;
+using testing::TempDir;
+
+class RunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(model::MakeFakeCheckpoint(Model("alpha"), {.seed = 1, .style = model::FakeStyle::kWords}).ok());
+    ASSERT_TRUE(model::MakeFakeCheckpoint(Model("beta"), {.seed = 2, .style = model::FakeStyle::kWords}).ok());
+  }
+  std::string Model(const std::string& name) const { return dir_.path() + "/models/" + name; }
+
+  // Runs both models on the demo set into OUT; extra flags appended.
+  RunResult Run(const std::string& out, const std::vector<std::string>& extra, const std::string& limit = "12") const {
+    std::vector<std::string> argv = {"iha-eval",
+                                     "run",
+                                     "--model",
+                                     Model("alpha"),
+                                     "--model",
+                                     Model("beta"),
+                                     "--bench",
+                                     "gsm8k_demo",
+                                     "--bench",
+                                     "gsm8k_demo?samples=5&temperature=0.8",
+                                     "--limit",
+                                     limit,
+                                     "--max-new-tokens",
+                                     "48",
+                                     "--numerics",
+                                     "fake",
+                                     "--threads",
+                                     "1",
+                                     "--out",
+                                     Out(out)};
+    argv.insert(argv.end(), extra.begin(), extra.end());
+    return RunProgram(argv);
+  }
+  std::string Out(const std::string& name) const { return dir_.path() + "/" + name; }
+  std::string Read(const std::string& out, const std::string& file) const {
+    const auto text = ReadFile(Out(out) + "/" + file);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.value_or("");
+  }
+  void ExpectSameResults(const std::string& a, const std::string& b) const {
+    for (const char* file : {"table.json", "table.md", "table.csv", "samples.jsonl"}) {
+      EXPECT_EQ(Read(a, file), Read(b, file)) << file;
+    }
+  }
+  void ExpectSound(const std::string& out) const {
+    const RunResult fsck = RunProgram({"iha-eval", "fsck", "--db", Out(out) + "/iha-eval.db"});
+    EXPECT_EQ(fsck.exit.code, 0) << fsck.out << fsck.err;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(RunTest, WorkersAndBatchesChangeNoByte) {
+  const RunResult one = Run("one", {"--workers", "1", "--max-batch", "1"});
+  ASSERT_EQ(one.exit.code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr("alpha"), HasSubstr("beta"), HasSubstr("12/12")));
+  ASSERT_EQ(Run("batch", {"--workers", "1", "--max-batch", "16"}).exit.code, 0);
+  ASSERT_EQ(Run("three", {"--workers", "3", "--max-batch", "16"}).exit.code, 0);
+  ASSERT_EQ(Run("tiny_cache", {"--workers", "1", "--kv-memory-mib", "1"}).exit.code, 0);
+  ExpectSameResults("one", "batch");
+  ExpectSameResults("one", "three");
+  ExpectSameResults("one", "tiny_cache");
+  ExpectSound("three");
+  // The runs are worth comparing: the models differ, and something was scored right.
+  const auto table = nlohmann::json::parse(Read("one", "table.json"));
+  EXPECT_NE(table["rows"][0]["cells"], table["rows"][1]["cells"]);
+  EXPECT_EQ(table["rows"][0]["cells"][0]["scored"], 12);
+}
+
+// Workers that die at the worst moments: before a lease is begun, with a sample done, between put and commit.
+TEST_F(RunTest, KilledWorkersChangeNoByte) {
+  ASSERT_EQ(Run("calm", {}).exit.code, 0);
+  const std::vector<std::string> points = {"worker.lease.start:kill:2", "worker.sample.done:kill:3",
+                                           "worker.outbox.between_put_and_commit:kill:2"};
+  for (size_t i = 0; i < points.size(); i++) {
+    SCOPED_TRACE(points[i]);
+    const std::string out = "killed" + std::to_string(i);
+    const RunResult run = Run(out, {"--workers", "3", "--worker-fault", points[i]});
+    ASSERT_EQ(run.exit.code, 0) << run.err;
+    EXPECT_GE(nlohmann::json::parse(Read(out, "run.json"))["worker_restarts"], 1);
+    ExpectSameResults("calm", out);
+    ExpectSound(out);
+  }
+}
+
+// The coordinator's process dies around a commit; the same command goes on where it stopped.
+TEST_F(RunTest, KilledCoordinatorResumesToTheSameBytes) {
+  ASSERT_EQ(Run("calm", {}).exit.code, 0);
+  const std::vector<std::string> points = {"store.commit.after_insert:kill:4", "store.commit.after_commit:kill:9",
+                                           "store.commit.after_commit:kill:20"};
+  for (size_t i = 0; i < points.size(); i++) {
+    SCOPED_TRACE(points[i]);
+    const std::string out = "dead" + std::to_string(i);
+    const RunResult killed = Run(out, {"--workers", "2", "--fault", points[i]});
+    ASSERT_EQ(killed.exit.signal, SIGKILL) << killed.err;
+    const RunResult resumed = Run(out, {"--workers", "2"});
+    ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+    ExpectSameResults("calm", out);
+    ExpectSound(out);
+  }
+}
+
+TEST_F(RunTest, ASecondRunGeneratesNothingAndKeepsTheBytes) {
+  ASSERT_EQ(Run("again", {}).exit.code, 0);
+  const std::string table = Read("again", "table.json");
+  const std::string samples = Read("again", "samples.jsonl");
+  std::filesystem::remove(Out("again") + "/worker-0.log");
+  const RunResult second = Run("again", {});
+  ASSERT_EQ(second.exit.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("48 of 48 items done"));
+  EXPECT_FALSE(std::filesystem::exists(Out("again") + "/worker-0.log")) << "a worker was started";
+  EXPECT_EQ(Read("again", "table.json"), table);
+  EXPECT_EQ(Read("again", "samples.jsonl"), samples);
+}
+
+// Another sweep over the same prompts in one database takes its generations from there; another model never does.
+TEST_F(RunTest, SweepsShareGenerationsAndModelsDoNot) {
+  const std::string db = dir_.path() + "/shared.db";
+  ASSERT_EQ(Run("first", {"--db", db}).exit.code, 0);
+  ASSERT_EQ(Run("second", {"--db", db, "--tag", "again", "--worker-fault", "worker.sample.done:kill:1"}).exit.code, 0);
+  // No sample was generated, or the armed fault would have killed the worker.
+  EXPECT_EQ(nlohmann::json::parse(Read("second", "run.json"))["worker_restarts"], 0);
+  EXPECT_EQ(Read("first", "samples.jsonl"), Read("second", "samples.jsonl"));
+  const auto lines = Read("first", "samples.jsonl");
+  EXPECT_THAT(lines, AllOf(HasSubstr("\"model\":\"alpha\""), HasSubstr("\"model\":\"beta\"")));
+}
+
+// A half-done sweep belongs to the weights it began with: other weights under the same name are refused, by name.
+TEST_F(RunTest, ChangedWeightsUnderAHalfDoneSweepAreRefused) {
+  ASSERT_EQ(Run("swap", {"--fault", "store.commit.after_commit:kill:9"}).exit.signal, SIGKILL);
+  std::filesystem::remove_all(Model("alpha"));
+  ASSERT_TRUE(model::MakeFakeCheckpoint(Model("alpha"), {.seed = 9, .style = model::FakeStyle::kWords}).ok());
+  const RunResult refused = Run("swap", {});
+  EXPECT_EQ(refused.exit.code, 3) << refused.err;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("alpha"), HasSubstr("weights")));
+  // Asking for more items is another sweep, bound anew.
+  const RunResult more = Run("swap", {}, "13");
+  EXPECT_EQ(more.exit.code, 0) << more.err;
+}
+
+TEST_F(RunTest, DryRunPrintsThePlanAndRunsNothing) {
+  const RunResult run = Run("dry", {"--dry-run"});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("total: 4 jobs, 48 items"), HasSubstr("alpha"), HasSubstr("12 items")));
+  EXPECT_FALSE(std::filesystem::exists(Out("dry")));
+}
+
+// Longer than the fake model's context: counted, unscored with its reason, never cut.
+TEST_F(RunTest, APromptLongerThanTheContextIsUnscoredByName) {
+  ASSERT_TRUE(
+      model::MakeFakeCheckpoint(Model("short"), {.context_tokens = 600, .style = model::FakeStyle::kWords}).ok());
+  const RunResult run = RunProgram({"iha-eval", "run", "--model", Model("short"), "--bench", "gsm8k_demo", "--limit",
+                                    "3", "--numerics", "fake", "--out", Out("short")});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 of 3 items prompt\\_too\\_long"));
+  const auto table = nlohmann::json::parse(Read("short", "table.json"));
+  EXPECT_EQ(table["rows"][0]["cells"][0]["scored"], 0);
+  EXPECT_EQ(table["rows"][0]["cells"][0]["unscored"]["prompt_too_long"], 3);
+}
+
+}  // namespace
+}  // namespace iha
