@@ -1,6 +1,7 @@
 // programs.h: runs the built programs as a user would: arguments in, exit code and outputs out.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +13,7 @@
 namespace iha::testing {
 
 // IHA_PROGRAM_FOLDER is a compile definition of the test targets that use this.
-inline std::string ProgramPath(const std::string& name) { return std::string(IHA_PROGRAM_FOLDER) + "/" + name; }
+inline std::string ProgramPath(const std::string& name) { return fmt::format("{}/{}", IHA_PROGRAM_FOLDER, name); }
 
 inline RunResult RunProgram(std::vector<std::string> argv, std::string_view input = "",
                             absl::Duration timeout = absl::Minutes(5)) {
@@ -21,7 +22,7 @@ inline RunResult RunProgram(std::vector<std::string> argv, std::string_view inpu
   options.argv[0] = ProgramPath(options.argv[0]);
   // Sanitizer builds read their options from the environment; data roots come by flag.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "HOME"}) {
-    if (const char* value = std::getenv(name)) options.env.push_back(std::string(name) + "=" + value);
+    if (const char* value = std::getenv(name)) options.env.push_back(fmt::format("{}={}", name, value));
   }
   RunLimits limits;
   limits.timeout = timeout;
