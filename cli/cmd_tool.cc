@@ -29,6 +29,7 @@ void AddToolCommands(CLI::App& app, Command& command) {
   const std::pair<const char*, const char*> tools[] = {
       {"generate", "Sample from a checkpoint: JSON Lines {\"prompt\"} to {\"samples\"}"},
       {"logits", "Logits of a token sequence, to a safetensors file"},
+      {"check-oracle", "Compare checkpoints with their expected.safetensors"},
   };
   for (const auto& [name, help] : tools) {
     CLI::App* sub = app.add_subcommand(name, help);

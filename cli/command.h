@@ -32,7 +32,7 @@ void AddImport(CLI::App& app, Command& command);    // import gguf
 
 void AddBench(CLI::App& app, Command& command);         // bench list, bench show, data import
 void AddScore(CLI::App& app, Command& command);         // score gsm8k, vote
-void AddToolCommands(CLI::App& app, Command& command);  // generate, logits: passed through to iha-tool
+void AddToolCommands(CLI::App& app, Command& command);  // generate, logits, check-oracle: passed through to iha-tool
 void AddRun(CLI::App& app, Command& command);           // run, sweep example
 void AddClient(CLI::App& app, Command& command);        // submit, watch, status, cancel, list
 void AddStore(CLI::App& app, Command& command);         // table, fsck, export samples

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 
 namespace iha {
 namespace {
@@ -19,27 +20,37 @@ absl::Status Missing(const char* key, const char* expected, const Json& object) 
 }
 
 absl::Status RunLine(const JsonlTool& tool, const std::string& line, std::ostream& out) {
-  const Json input = Json::parse(line, nullptr, false);
-  if (input.is_discarded() || !input.is_object()) return InvalidArgument("not a JSON object");
-  Json output = Json::object();
-  for (const auto& [key, value] : input.items()) {
-    const bool consumed = std::find(tool.consumes.begin(), tool.consumes.end(), key) != tool.consumes.end();
-    if (!consumed) output[key] = value;
-  }
-  absl::Status status = tool.step(input, output);
-  if (!status.ok()) return status;
-  out << output.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  Json input;
+  Json output;
+  IHA_RETURN_IF_ERROR(ReadJsonLine(line, tool.consumes, input, output));
+  IHA_RETURN_IF_ERROR(tool.step(input, output));
+  out << JsonLine(output);
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes, Json& input, Json& output) {
+  input = Json::parse(line, nullptr, false);
+  if (!input.is_object()) return InvalidArgument("not a JSON object");
+  output = Json::object();
+  for (const auto& [key, value] : input.items()) {
+    const bool consumed = std::find(consumes.begin(), consumes.end(), key) != consumes.end();
+    if (!consumed) output[key] = value;
+  }
+  return absl::OkStatus();
+}
+
+bool IsBlankLine(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+std::string JsonLine(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out, std::ostream& errors) {
   int64_t bad = 0;
   int64_t number = 0;
   for (std::string line; std::getline(in, line);) {
     number++;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (IsBlankLine(line)) continue;
     const absl::Status status = RunLine(tool, line, out);
     if (status.ok()) continue;
     bad++;

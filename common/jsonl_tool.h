@@ -7,6 +7,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +29,14 @@ int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out,
 
 // As above over a file or "-" (stdin), to stdout; the exit code: 0, or 3 when a line was bad or the file is unreadable.
 int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path);
+
+// The parts of that loop, for commands that work on several lines at once. Reads one line: `output` gets the keys that
+// `consumes` does not name. InvalidArgument: not a JSON object.
+absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes,
+                          nlohmann::ordered_json& input, nlohmann::ordered_json& output);
+bool IsBlankLine(std::string_view line);
+// One line, newline included; bytes that are not UTF-8 become U+FFFD.
+std::string JsonLine(const nlohmann::ordered_json& value);
 
 // Typed access for steps: InvalidArgument "field \"ids\": missing; expected an array of token ids".
 absl::Status GetString(const nlohmann::ordered_json& object, const char* key, std::string& value);

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "common/text.h"
 #include "common/version.h"
 #include "proto/link/grpc_log.h"
+#include "worker/engine/kv_budget.h"
 #include "worker/link/grpc_worker_api.h"
 #include "worker/runner/checkpoint_source.h"
 #include "worker/runner/worker.h"
@@ -47,17 +47,6 @@ void Print(const std::string& line) { std::cerr << "iha-worker: " << TerminalSaf
 int Fail(const absl::Status& status) {
   Print(std::string(status.message()));
   return ExitCodeFor(status);
-}
-
-// A quarter of what is free now, within sane bounds: the rest is for weights, scratch and other workers.
-int64_t DefaultKvBytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key;
-  std::string unit;
-  for (int64_t kib = 0; meminfo >> key >> kib >> unit;) {
-    if (key == "MemAvailable:") return std::clamp<int64_t>(kib * 1024 / 4, int64_t{256} << 20, int64_t{8} << 30);
-  }
-  return int64_t{1} << 30;
 }
 
 std::string HostName() {
@@ -106,7 +95,7 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} cpu threads={} version={}", HostName(), threads, kVersion);
   options.data_root = flags.data_root;
-  options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : DefaultKvBytes();
+  options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
   if (flags.step_tokens > 0) options.engine.scheduler.max_batch_tokens = flags.step_tokens;

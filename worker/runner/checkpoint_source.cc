@@ -2,14 +2,9 @@
 
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/status_macros.h"
-#include "model/checkpoint/checkpoint.h"
-#include "model/fake_model.h"
-#include "model/transformer/cpu_backend.h"
+#include "model/open_model.h"
 
 namespace iha::worker {
 namespace {
@@ -21,13 +16,6 @@ bool IsPlainRelative(const std::string& name) {
   const fs::path path(name);
   if (name.empty() || path.is_absolute()) return false;
   return std::all_of(path.begin(), path.end(), [](const fs::path& part) { return part != ".." && part != "."; });
-}
-
-bool IsFake(const std::string& folder) {
-  const absl::StatusOr<std::string> text = ReadFile(folder + "/config.json");
-  if (!text.ok()) return false;
-  const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
-  return config.is_object() && config.value("model_type", nlohmann::json()) == model::kFakeModelType;
 }
 
 }  // namespace
@@ -62,18 +50,11 @@ absl::StatusOr<std::string> CheckpointSource::FolderOf(const std::string& name) 
 absl::StatusOr<ModelOffer> CheckpointSource::Offer(const std::string& name) {
   if (const auto at = offers_.find(name); at != offers_.end()) return at->second;
   IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
-  ModelOffer offer{.name = name, .weights = {}, .tokenizer = {}, .context_tokens = 0};
-  IHA_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(folder));
-  offer.tokenizer = tokenizer->digest();
-  if (IsFake(folder)) {
-    IHA_ASSIGN_OR_RETURN(const auto backend, model::FakeModel::Load(folder));
-    offer.weights = backend->info().weights;
-    offer.context_tokens = backend->info().context_tokens;
-  } else {
-    IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(folder));
-    offer.weights = opened.WeightsDigest();
-    offer.context_tokens = opened.config().context_tokens;
-  }
+  IHA_ASSIGN_OR_RETURN(const model::ModelIdentity identity, model::IdentifyModel(folder));
+  const ModelOffer offer{.name = name,
+                         .weights = identity.weights,
+                         .tokenizer = identity.tokenizer,
+                         .context_tokens = identity.context_tokens};
   offers_[name] = offer;
   return offer;
 }
@@ -83,23 +64,8 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
   if (numerics == numerics_.end()) return InvalidArgument("numerics {}: not among this worker's", numerics_id);
   IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
   IHA_ASSIGN_OR_RETURN(const ModelOffer offer, Offer(name));
-  LoadedModel loaded;
-  IHA_ASSIGN_OR_RETURN(loaded.tokenizer, tokenizer::Tokenizer::Load(folder));
-  const bool fake = IsFake(folder);
-  if (fake != (numerics->second.backend == "fake")) {
-    return FailedPrecondition("{}: numerics {} cannot run this checkpoint", folder, numerics_id);
-  }
-  if (fake) {
-    IHA_ASSIGN_OR_RETURN(loaded.backend, model::FakeModel::Load(folder));
-    IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/generation_config.json"));
-    IHA_ASSIGN_OR_RETURN(const checkpoint::GenerationConfig generation, checkpoint::ParseGenerationConfig(text));
-    loaded.eos = generation.eos_token_ids;
-    return loaded;
-  }
-  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::Open(folder));
-  loaded.eos = opened.generation().eos_token_ids;
-  IHA_ASSIGN_OR_RETURN(loaded.backend,
-                       model::OpenCpuBackend(opened, {.threads = options_.threads, .numerics = numerics->second}));
+  IHA_ASSIGN_OR_RETURN(LoadedModel loaded,
+                       model::OpenModel(folder, {.threads = options_.threads, .numerics = numerics->second}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {
     return FailedPrecondition("{}: the weights changed since they were offered (found {}, offered {})", folder,

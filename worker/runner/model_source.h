@@ -3,22 +3,16 @@
 // Implementation for folders on disk: checkpoint_source.h. Blocking; used by the worker's loop thread only.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/coordinator_api.h"
-#include "model/backend.h"
-#include "model/tokenizer/tokenizer.h"
+#include "model/open_model.h"
 
 namespace iha::worker {
 
-struct LoadedModel {
-  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
-  std::unique_ptr<model::Backend> backend;  // moved into the engine
-  std::vector<int32_t> eos;                 // ids that end a generation
-};
+using LoadedModel = model::OpenedModel;  // the backend is moved into the engine
 
 class ModelSource {
  public:

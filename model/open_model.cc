@@ -1,0 +1,74 @@
+#include "model/open_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/fake_model.h"
+#include "model/transformer/cpu_backend.h"
+
+namespace iha::model {
+namespace {
+
+// Anything that is wrong with config.json is said by whoever reads it in full.
+bool IsFake(const std::string& folder) {
+  const absl::StatusOr<std::string> text = ReadFile(folder + "/config.json");
+  if (!text.ok()) return false;
+  const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
+  return config.is_object() && config.value("model_type", nlohmann::json()) == kFakeModelType;
+}
+
+absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
+  OpenedBackend opened;
+  IHA_ASSIGN_OR_RETURN(opened.backend, FakeModel::Load(folder));
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/generation_config.json"));
+  IHA_ASSIGN_OR_RETURN(const checkpoint::GenerationConfig generation, checkpoint::ParseGenerationConfig(text));
+  opened.eos = generation.eos_token_ids;
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options) {
+  const bool fake = IsFake(folder);
+  if (fake != (options.numerics.backend == "fake")) {
+    return FailedPrecondition("{}: numerics {} cannot run a {} checkpoint; use {}", folder, options.numerics.Id(),
+                              fake ? "fake" : "real", fake ? "fake" : "exact");
+  }
+  if (fake) return OpenFake(folder);
+  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  OpenedBackend opened;
+  opened.eos = checkpoint.generation().eos_token_ids;
+  IHA_ASSIGN_OR_RETURN(opened.backend,
+                       OpenCpuBackend(checkpoint, {.threads = options.threads, .numerics = options.numerics}));
+  return opened;
+}
+
+absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptions& options) {
+  OpenedModel model;
+  IHA_ASSIGN_OR_RETURN(model.tokenizer, tokenizer::Tokenizer::Load(folder));
+  IHA_ASSIGN_OR_RETURN(OpenedBackend opened, OpenBackend(folder, options));
+  model.backend = std::move(opened.backend);
+  model.eos = std::move(opened.eos);
+  return model;
+}
+
+absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {
+  ModelIdentity identity;
+  IHA_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(folder));
+  identity.tokenizer = tokenizer->digest();
+  if (IsFake(folder)) {
+    IHA_ASSIGN_OR_RETURN(const auto backend, FakeModel::Load(folder));
+    identity.weights = backend->info().weights;
+    identity.context_tokens = backend->info().context_tokens;
+    return identity;
+  }
+  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  identity.weights = checkpoint.WeightsDigest();
+  identity.context_tokens = checkpoint.config().context_tokens;
+  return identity;
+}
+
+}  // namespace iha::model

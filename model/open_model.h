@@ -1,0 +1,49 @@
+// open_model.h: a checkpoint folder, opened for running: which backend it takes, its weights, tokenizer and eos ids.
+//
+// A folder is a Hugging Face style checkpoint (exact CPU engine) or one of type iha_fake (fake backend). Blocking:
+// reads and packs the weights. Thread: any. Errors name the folder: NotFound, InvalidArgument, DataLoss (bad
+// checkpoint), FailedPrecondition (these numerics cannot run it), Unimplemented (a layer that the backend lacks),
+// ResourceExhausted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/digest.h"
+#include "common/eval_types.h"
+#include "model/backend.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace iha::model {
+
+struct OpenOptions {
+  int threads = 1;
+  NumericsSpec numerics;  // backend cpu-exact or fake: the folder's own
+};
+
+struct OpenedBackend {
+  std::unique_ptr<Backend> backend;
+  std::vector<int32_t> eos;  // ids that end a generation
+};
+
+struct OpenedModel {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::unique_ptr<Backend> backend;
+  std::vector<int32_t> eos;
+};
+
+// What identifies a checkpoint; reads every weight once, packs none.
+struct ModelIdentity {
+  Digest weights;
+  Digest tokenizer;
+  int64_t context_tokens = 0;
+};
+
+absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options);
+absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptions& options);
+absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder);
+
+}  // namespace iha::model

@@ -1,0 +1,139 @@
+// generate: sample from a checkpoint.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "common/clock.h"
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "worker/engine/kv_budget.h"
+#include "worker/engine/tokenizer_decoder.h"
+#include "worker/tools/line_generator.h"
+#include "worker/tools/tool.h"
+
+namespace iha::tools {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::string folder;
+  std::string file = "-";
+  GenerateOptions generate;
+  int32_t logprobs = -1;  // -1 = off
+  int64_t kv_memory_mib = 0;
+  int32_t max_batch = 16;
+  bool stats = false;
+};
+
+// NaN is never in range.
+CLI::Validator Real(const std::string& expected, bool (*valid)(double)) {
+  return CLI::Validator(
+      [expected, valid](std::string& text) {
+        double value = 0;
+        const bool ok = CLI::detail::lexical_cast(text, value) && valid(value);
+        return ok ? std::string() : fmt::format("found {}; expected {}", text, expected);
+      },
+      "NUMBER");
+}
+
+// More than every running sequence at its longest is never used.
+absl::StatusOr<int64_t> KvBytes(const Flags& flags, const model::ModelInfo& info) {
+  if (flags.kv_memory_mib == 0) {
+    const int64_t blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
+    return std::min(engine::DefaultKvBytes(), (blocks + 1) * flags.max_batch * info.kv_block_bytes);
+  }
+  const int64_t bytes = flags.kv_memory_mib << 20;
+  if (bytes < info.kv_block_bytes) {
+    return InvalidArgument("--kv-memory-mib {}: {} tokens of this checkpoint need {} bytes; give at least {}",
+                           flags.kv_memory_mib, model::kKvBlockTokens, info.kv_block_bytes,
+                           (info.kv_block_bytes >> 20) + 1);
+  }
+  return bytes;
+}
+
+void PrintStats(const engine::EngineCounters& counters, absl::Duration elapsed) {
+  const double seconds = absl::ToDoubleSeconds(elapsed);
+  const double steps = std::max<double>(1, static_cast<double>(counters.steps));
+  std::cerr << fmt::format(
+      "iha-tool generate: {} prompt tokens, {} generated in {:.2f} s ({:.1f} tokens/s), {:.1f} sequences a step, "
+      "{} computed positions, {} preemptions\n",
+      counters.prompt_tokens, counters.generated_tokens, seconds,
+      static_cast<double>(counters.generated_tokens) / seconds, static_cast<double>(counters.step_sequences) / steps,
+      counters.computed_tokens, counters.scheduler.preemptions);
+}
+
+absl::StatusOr<int> Run(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(LineReader in, LineReader::Open(flags.file));
+  IHA_ASSIGN_OR_RETURN(const model::OpenOptions open, ToOpenOptions(flags.model));
+  IHA_ASSIGN_OR_RETURN(model::OpenedModel model, model::OpenModel(flags.folder, open));
+  RealClock clock;
+  engine::EngineOptions options;
+  IHA_ASSIGN_OR_RETURN(options.kv_bytes, KvBytes(flags, model.backend->info()));
+  options.scheduler.max_sequences = flags.max_batch;
+  options.clock = &clock;
+  const auto decoders = [tokenizer = model.tokenizer] { return engine::MakeTokenizerDecoder(tokenizer, true); };
+  IHA_ASSIGN_OR_RETURN(const auto engine, engine::Engine::Create(std::move(model.backend), decoders, options));
+  engine->Start();
+
+  GenerateOptions generate = flags.generate;
+  generate.eos = model.eos;
+  if (flags.logprobs >= 0) generate.logprobs = flags.logprobs;
+  // Deep enough to keep the batch full while the oldest line is a long one.
+  generate.lines_ahead = std::max<size_t>(64, 4 * static_cast<size_t>(flags.max_batch));
+  const absl::Duration begin = clock.Elapsed();
+  const int code = LineGenerator(*model.tokenizer, *engine, std::move(generate), std::cout, std::cerr).Run(in);
+  if (flags.stats) PrintStats(engine->counters(), clock.Elapsed() - begin);
+  return code;
+}
+
+void AddSamplingFlags(CLI::App& app, GenerateOptions& generate) {
+  SamplingParams& sampling = generate.sampling;
+  sampling.max_new_tokens = 64;
+  app.add_option("--max-new-tokens", sampling.max_new_tokens, "limit of a sample")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--temperature", sampling.temperature, "0 = the likeliest token")
+      ->check(Real("0, or 0.0001 and more", [](double x) { return x == 0 || (x >= 1e-4 && x < 1e30); }))
+      ->capture_default_str();
+  app.add_option("--top-p", sampling.top_p, "the fewest likeliest tokens that together have this probability")
+      ->check(Real("above 0, at most 1", [](double x) { return x > 0 && x <= 1; }))
+      ->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "only the K likeliest tokens; 0 = off")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--n", sampling.samples, "samples of each line")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--seed", sampling.seed, "of the random stream, with sample index and prompt")->capture_default_str();
+  app.add_option("--stop", generate.stops, "text that ends a sample and is cut off; may be given again")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) { return text.empty() ? "an empty stop string" : ""; });
+  app.add_flag("--ignore-eos", generate.ignore_eos, "end-of-text tokens are drawn like any other");
+}
+
+}  // namespace
+
+void AddGenerate(CLI::App& app, Tool& tool) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand("generate", "Sample: JSON Lines {\"prompt\"} or {\"ids\"} to {\"samples\"}");
+  sub->add_option("--model", flags->folder, "checkpoint directory")->required();
+  AddSamplingFlags(*sub, flags->generate);
+  sub->add_option("--logprobs", flags->logprobs, "log-probability of each token, and of the K likeliest")
+      ->check(CLI::Range(0, 1 << 20));
+  AddModelFlags(*sub, flags->model);
+  sub->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->capture_default_str();
+  sub->add_option("--max-batch", flags->max_batch, "sequences in a step; changes no result")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  sub->add_flag("--stats", flags->stats, "counts and speed on stderr at the end");
+  sub->add_option("file", flags->file, "JSON Lines file; - = stdin")->capture_default_str();
+  sub->footer(
+      "Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-eval generate --model DIR --max-new-tokens 8 --n 4 "
+      "--temperature 0.6");
+  sub->callback([flags, &tool] {
+    const absl::StatusOr<int> code = Run(*flags);
+    tool.exit_code = code.ok() ? *code : Fail("generate", code.status());
+  });
+}
+
+}  // namespace iha::tools

@@ -1,0 +1,38 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+#include "common/errors.h"
+#include "worker/tools/tool.h"
+
+namespace iha::tools {
+
+void AddModelFlags(CLI::App& app, ModelFlags& flags) {
+  app.add_option("--device", flags.device, "cpu")->capture_default_str();
+  app.add_option("--numerics", flags.numerics, "exact, or fake for checkpoints of type iha_fake")
+      ->check(CLI::IsMember({"exact", "fake"}))
+      ->capture_default_str();
+  app.add_option("--kv-dtype", flags.kv_dtype, "type of the KV cache: f32 or bf16 (other results)")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "0 = all cores; changes no result")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+}
+
+absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
+  if (flags.device != "cpu") {
+    return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
+  }
+  model::OpenOptions options;
+  options.threads =
+      flags.threads > 0 ? flags.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (flags.numerics == "fake") {
+    options.numerics.backend = "fake";
+  } else {
+    options.numerics.kv_dtype = flags.kv_dtype;
+  }
+  return options;
+}
+
+}  // namespace iha::tools

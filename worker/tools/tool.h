@@ -1,0 +1,42 @@
+// tool.h: what every subcommand of iha-tool shares.
+//
+// A subcommand is one Add function: it declares its flags on the app and a callback that does the work and sets
+// `exit_code`. Flags are read in main only. Thread: main.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/open_model.h"
+
+namespace CLI {
+class App;
+}
+
+namespace iha::tools {
+
+struct Tool {
+  int exit_code = 0;
+};
+
+// Prints "iha-tool COMMAND: message" as one safe line on stderr; returns the exit code of the status' class.
+int Fail(std::string_view command, const absl::Status& status);
+
+// How a checkpoint is run: --device --numerics --kv-dtype --threads.
+struct ModelFlags {
+  std::string device = "cpu";
+  std::string numerics = "exact";
+  std::string kv_dtype = "f32";
+  int threads = 0;  // 0 = all cores
+};
+void AddModelFlags(CLI::App& app, ModelFlags& flags);
+// Unavailable: this build lacks the device.
+absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags);
+
+void AddGenerate(CLI::App& app, Tool& tool);
+void AddLogits(CLI::App& app, Tool& tool);
+void AddCheckOracle(CLI::App& app, Tool& tool);
+
+}  // namespace iha::tools
