@@ -37,8 +37,8 @@ if(IHA_SANITIZE)
   add_link_options(-fsanitize=${IHA_SANITIZE})
 endif()
 if(IHA_SANITIZE MATCHES thread)
-  # Debian's Abseil is not built with ThreadSanitizer: cmake/tsan_mutex.cc tells it of every absl::Mutex call of ours.
-  add_library(iha_tsan_mutex STATIC "${CMAKE_SOURCE_DIR}/cmake/tsan_mutex.cc")
+  # Debian's Abseil is not built with ThreadSanitizer: common/tsan_mutex.cc tells it of every absl::Mutex call of ours.
+  add_library(iha_tsan_mutex STATIC "${CMAKE_SOURCE_DIR}/common/tsan_mutex.cc")
   target_link_libraries(iha_tsan_mutex PUBLIC absl::synchronization absl::time)
   target_link_libraries(iha_options INTERFACE iha_tsan_mutex)
   foreach(name 5Mutex4LockEv 5Mutex6UnlockEv 5Mutex7TryLockEv 5Mutex10ReaderLockEv 5Mutex12ReaderUnlockEv 5MutexD1Ev

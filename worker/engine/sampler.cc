@@ -58,9 +58,10 @@ std::span<const float> Sampler::Mask(std::span<const float> logits, const DrawRu
 
 absl::StatusOr<int32_t> Sampler::Draw(std::span<const float> logits, const DrawRules& rules, double uniform) {
   // The whole row, before the mask: a NaN anywhere means that the model is broken.
-  if (model::Argmax(logits) < 0) return Internal("the logits contain NaN");
+  int32_t best = model::Argmax(logits);
+  if (best < 0) return Internal("the logits contain NaN");
   const std::span<const float> row = Mask(logits, rules);
-  const int32_t best = model::Argmax(row);
+  if (row.data() != logits.data()) best = model::Argmax(row);
   const float max = row[static_cast<size_t>(best)];
   if (max == kNever) return InvalidArgument("no token may be drawn: allowed and forbidden ids leave nothing");
   if (std::isinf(max)) return Internal("the logit of token {} is infinite", best);
