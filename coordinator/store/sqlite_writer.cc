@@ -1,6 +1,5 @@
 #include "coordinator/store/sqlite_writer.h"
 
-#include "absl/synchronization/notification.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/status_macros.h"
@@ -11,7 +10,7 @@ namespace iha::coordinator {
 struct SqliteWriter::Task {
   const Fn* fn = nullptr;
   absl::Status result;  // set by the writer thread before `done`
-  absl::Notification done;
+  bool done = false;    // guarded by done_mu_
 };
 
 SqliteWriter::SqliteWriter(const SqliteStoreOptions& options, std::unique_ptr<Connection> db)
@@ -35,7 +34,8 @@ absl::Status SqliteWriter::Run(const Fn& fn, WhenFull when_full) {
     if (pushed == PushResult::kClosed) return Unavailable("{}: the store is closing", db_->path());
     return ResourceExhausted("too many writes are waiting for the database; send the same request again in a second");
   }
-  task.done.WaitForNotification();
+  const absl::MutexLock lock(&done_mu_);
+  done_mu_.Await(absl::Condition(&task.done));
   return task.result;
 }
 
@@ -58,7 +58,8 @@ void SqliteWriter::Loop() {
         if (!alone.ok()) task->result = alone;
       }
     }
-    for (Task* task : group) task->done.Notify();  // the task may be gone right after
+    const absl::MutexLock lock(&done_mu_);
+    for (Task* task : group) task->done = true;  // gone once the lock is given up
   }
 }
 

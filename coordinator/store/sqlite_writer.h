@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "common/bounded_queue.h"
 #include "coordinator/store/sqlite_connection.h"
 #include "coordinator/store/sqlite_store.h"
@@ -43,7 +44,8 @@ class SqliteWriter {
   const size_t group_limit_;
   const std::unique_ptr<Connection> db_;  // used by the writer thread only
   BoundedQueue<Task*> queue_;             // each lives on its caller's stack until it is done
-  std::thread thread_;                    // last: it uses all of the above
+  absl::Mutex done_mu_;
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace iha::coordinator

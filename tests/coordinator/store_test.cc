@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "common/errors.h"
 #include "coordinator/store/invariants.h"
 #include "tests/coordinator/store_fixture.h"
@@ -184,26 +184,30 @@ TEST(StoreWrite, GenerationsComeBackAsTheyWere) {
 // Parks the writer thread until released, so that what is queued behind it is one group.
 class ParkedWriter {
  public:
-  explicit ParkedWriter(Store& store)
-      : thread_([this, &store] {
-          EXPECT_TRUE(store
-                          .Write([this](WriteTxn&) -> absl::Status {
-                            if (!parked_.HasBeenNotified()) parked_.Notify();
-                            release_.WaitForNotification();
-                            return absl::OkStatus();
-                          })
-                          .ok());
-        }) {
-    parked_.WaitForNotification();
+  explicit ParkedWriter(Store& store) {
+    thread_ = std::thread([this, &store] { EXPECT_TRUE(store.Write([this](WriteTxn&) { return Park(); }).ok()); });
+    const absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(&parked_));
   }
   void Release() {
-    release_.Notify();
+    {
+      const absl::MutexLock lock(&mu_);
+      released_ = true;
+    }
     thread_.join();
   }
 
  private:
-  absl::Notification parked_;
-  absl::Notification release_;
+  absl::Status Park() {
+    const absl::MutexLock lock(&mu_);
+    parked_ = true;
+    mu_.Await(absl::Condition(&released_));
+    return absl::OkStatus();
+  }
+
+  absl::Mutex mu_;
+  bool parked_ = false;
+  bool released_ = false;
   std::thread thread_;
 };
 
