@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "reports/render.h"
 
 namespace iha::reports {
@@ -8,12 +10,18 @@ namespace {
 // Text that came from outside, safe inside a table cell of CommonMark.
 std::string Escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  const auto is_word = [&](size_t i) {
+    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+  };
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       out += ' ';
       continue;
     }
-    if (std::string_view("\\|`*_<>[]").find(c) != std::string_view::npos) out += '\\';
+    // An underscore inside a word is an ordinary character; escaping it would only make names hard to read.
+    const bool inside_word = c == '_' && i > 0 && is_word(i - 1) && is_word(i + 1);
+    if (!inside_word && std::string_view("\\|`*_<>[]").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;

@@ -173,7 +173,7 @@ TEST_F(RunTest, APromptLongerThanTheContextIsUnscoredByName) {
   const RunResult run = RunProgram({"iha-eval", "run", "--model", Model("short"), "--bench", "gsm8k_demo", "--limit",
                                     "3", "--numerics", "fake", "--out", Out("short")});
   ASSERT_EQ(run.exit.code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("3 of 3 items prompt\\_too\\_long"));
+  EXPECT_THAT(run.out, HasSubstr("3 of 3 items prompt_too_long"));
   const auto table = nlohmann::json::parse(Read("short", "table.json"));
   EXPECT_EQ(table["rows"][0]["cells"][0]["scored"], 0);
   EXPECT_EQ(table["rows"][0]["cells"][0]["unscored"]["prompt_too_long"], 3);

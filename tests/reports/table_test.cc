@@ -116,15 +116,15 @@ TEST(BuildTable, RefusesUnknownBaselineAndLayout) {
 
 TEST(Render, EscapesWhatComesFromOutside) {
   Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
-  snapshot.spec.models[0].name = "=cmd|'x'\n<b>";
+  snapshot.spec.models[0].name = "=cmd|'x'\n<b>_i_ a_b";
   const auto table = BuildTable(snapshot, {});
   ASSERT_TRUE(table.ok()) << table.status();
   const std::string md = RenderMarkdown(*table);
-  EXPECT_THAT(md, HasSubstr("=cmd\\|'x' \\<b\\>"));
-  EXPECT_THAT(RenderCsv(*table), HasSubstr("\"'=cmd|'x'\n<b>\""));
+  EXPECT_THAT(md, HasSubstr("=cmd\\|'x' \\<b\\>\\_i\\_ a_b"));
+  EXPECT_THAT(RenderCsv(*table), HasSubstr("\"'=cmd|'x'\n<b>_i_ a_b\""));
   const auto json = nlohmann::json::parse(RenderJson(*table), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
-  EXPECT_EQ(json["rows"][0]["model"], "=cmd|'x'\n<b>");
+  EXPECT_EQ(json["rows"][0]["model"], "=cmd|'x'\n<b>_i_ a_b");
 }
 
 TEST(Render, JsonHoldsExactValuesCountsAndProvenance) {
