@@ -20,12 +20,10 @@ struct Flags {
   std::string file = "-";
 };
 
-// A number that is a fraction of small integers prints as short as it can: 1, 0.5, 0.3333333333333333.
-double ToDouble(const scoring::Rational& value) { return std::stod(value.ToFixed(20)); }
-
+// Whole numbers print as such.
 Json NumberOf(const scoring::Rational& value) {
   if (value.IsInteger()) return std::stoll(value.ToString());
-  return ToDouble(value);
+  return value.ToDouble();
 }
 
 Json TextOrNull(const std::optional<std::string>& text) { return text.has_value() ? Json(*text) : Json(nullptr); }

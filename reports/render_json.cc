@@ -1,4 +1,3 @@
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "reports/render.h"
@@ -8,14 +7,6 @@ namespace {
 
 // Insertion order is kept, so that the file reads in a sensible order and its bytes depend on the table only.
 using Json = nlohmann::ordered_json;
-
-// The double nearest to the value's 20 digits: the same on every machine.
-double ToDouble(const scoring::Rational& value) {
-  const std::string text = value.ToFixed(20);
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 Json SamplingJson(const SamplingParams& s) {
   return {{"temperature", s.temperature}, {"top_p", s.top_p}, {"top_k", s.top_k},
@@ -32,7 +23,7 @@ Json CellJson(const TableCell& cell, const Column& column) {
   json["unscored"] = Json::object();
   for (const auto& [reason, count] : c.unscored) json["unscored"][NameOf(reason)] = count;
   if (c.value.has_value()) {
-    json["value"] = ToDouble(*c.value);
+    json["value"] = c.value->ToDouble();
     json["value_exact"] = c.value->ToString();
     json["percent"] = Percent(*c.value, column.decimals);
     json["interval"] = {
@@ -41,16 +32,16 @@ Json CellJson(const TableCell& cell, const Column& column) {
     json["value"] = nullptr;
   }
   if (cell.delta.has_value()) {
-    json["delta"] = ToDouble(*cell.delta);
+    json["delta"] = cell.delta->ToDouble();
     json["delta_points"] = SignedPercent(*cell.delta, column.decimals);
   }
-  if (cell.rank.has_value()) json["rank"] = ToDouble(*cell.rank);
+  if (cell.rank.has_value()) json["rank"] = cell.rank->ToDouble();
   json["best"] = cell.best;
   json["samples"] = c.samples;
   json["invalid"] = c.invalid;
   json["truncated"] = c.truncated;
   json["empty"] = c.empty;
-  json["tie_rate"] = ToDouble(c.tie_rate);
+  json["tie_rate"] = c.tie_rate.ToDouble();
   return json;
 }
 
@@ -93,7 +84,7 @@ std::string RenderJson(const Table& table) {
     out["cells"] = Json::array();
     for (size_t c = 0; c < table.columns.size(); c++) out["cells"].push_back(CellJson(row.cells[c], table.columns[c]));
     if (row.average_rank.has_value()) {
-      out["average_rank"] = ToDouble(*row.average_rank);
+      out["average_rank"] = row.average_rank->ToDouble();
       out["average_rank_printed"] = row.average_rank->ToFixed(1);
     }
     json["rows"].push_back(std::move(out));

@@ -3,6 +3,7 @@
 #include <flint/fmpz.h>
 #include <flint/fmpz_vec.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -153,6 +154,13 @@ std::string Rational::ToFixed(int digits) const {
   if (text.size() <= places) text.insert(0, places + 1 - text.size(), '0');
   if (places > 0) text.insert(text.size() - places, ".");
   return negative ? "-" + text : text;
+}
+
+double Rational::ToDouble() const {
+  const std::string text = ToFixed(20);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 }  // namespace iha::scoring

@@ -65,6 +65,8 @@ class Rational {
   // Decimal text with exactly `digits` >= 0 places, halves away from zero: 1/8 with 2 places is "0.13", -1/8 "-0.13".
   // A value that rounds to zero has no minus sign.
   std::string ToFixed(int digits) const;
+  // The double nearest to the value's first 20 decimal places: the same on every machine. For output only.
+  double ToDouble() const;
 
  private:
   fmpq_t value_;

@@ -1,7 +1,5 @@
 #include "coordinator/service/service.h"
 
-#include <charconv>
-
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/version.h"
@@ -13,13 +11,6 @@
 
 namespace iha::coordinator {
 namespace {
-
-double ToDouble(const scoring::Rational& value) {
-  const std::string text = value.ToFixed(17);
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snapshot& snapshot, size_t job_index) {
   const reports::JobRows& job = snapshot.jobs[job_index];
@@ -33,7 +24,7 @@ absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snaps
     record.planned = cell.planned;
     record.scored = cell.scored;
     if (!cell.value.has_value()) continue;
-    record.value = ToDouble(*cell.value);
+    record.value = cell.value->ToDouble();
     record.low = cell.interval->low;
     record.high = cell.interval->high;
   }
@@ -51,7 +42,7 @@ absl::StatusOr<std::vector<AverageRankRecord>> AverageRankRows(const reports::Sn
     record.sweep = snapshot.sweep;
     record.model_index = static_cast<int32_t>(m);
     record.items_digest = digest;
-    if (table.rows[m].average_rank.has_value()) record.value = ToDouble(*table.rows[m].average_rank);
+    if (table.rows[m].average_rank.has_value()) record.value = table.rows[m].average_rank->ToDouble();
   }
   return records;
 }
