@@ -21,6 +21,9 @@ constexpr int64_t kRefillSamples = 16;
 
 std::string_view Text(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
 
+// A model that could not be served is tried again after this.
+constexpr absl::Duration kModelRetry = absl::Seconds(60);
+
 // Worth a retry elsewhere or later, or a fault of the data that no retry cures.
 bool IsPermanent(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kDataLoss;
@@ -55,14 +58,14 @@ void Worker::OfferModels(const std::vector<std::string>& wanted) {
   OfferModelsRequest request{.request_id = NextRequestId("offer"), .worker = options_.id, .offers = {}};
   for (const std::string& name : wanted) {
     const bool known = std::find(accepted_.begin(), accepted_.end(), name) != accepted_.end();
-    if (known || unusable_.contains(name)) continue;
+    const auto unusable = unusable_.find(name);
+    if (known || (unusable != unusable_.end() && clock_.Elapsed() < unusable->second.retry_at)) continue;
     absl::StatusOr<ModelOffer> offer = models_.Offer(name);
     if (offer.ok()) {
       request.offers.push_back(*std::move(offer));
       continue;
     }
-    unusable_[name] = Text(offer.status());
-    Log(fmt::format("model {}: {}", name, Text(offer.status())));
+    SetUnusable(name, std::string(Text(offer.status())));
   }
   if (request.offers.empty()) return;
   const absl::StatusOr<OfferModelsReply> reply = api_.OfferModels(request);
@@ -71,11 +74,20 @@ void Worker::OfferModels(const std::vector<std::string>& wanted) {
     return;
   }
   accepted_.insert(accepted_.end(), reply->accepted.begin(), reply->accepted.end());
-  for (const std::string& line : reply->refused) Log(line);
   for (const ModelOffer& offer : request.offers) {
     const bool accepted = std::find(accepted_.begin(), accepted_.end(), offer.name) != accepted_.end();
-    if (!accepted) unusable_[offer.name] = fmt::format("refused: {}", fmt::join(reply->refused, "; "));
+    if (accepted) {
+      unusable_.erase(offer.name);
+    } else {
+      SetUnusable(offer.name, fmt::format("refused: {}", fmt::join(reply->refused, "; ")));
+    }
   }
+}
+
+void Worker::SetUnusable(const std::string& name, const std::string& reason) {
+  Unusable& entry = unusable_[name];
+  if (entry.reason != reason) Log(fmt::format("model {}: {}", name, reason));
+  entry = {.reason = reason, .retry_at = clock_.Elapsed() + kModelRetry};
 }
 
 absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
@@ -83,7 +95,7 @@ absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
   for (const std::string& name : wanted) {
     const auto at = unusable_.find(name);
     if (at == unusable_.end()) return absl::OkStatus();
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name, at->second);
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name, at->second.reason);
   }
   return reasons.empty() ? absl::OkStatus() : FailedPrecondition("no model left to serve: {}", reasons);
 }

@@ -58,6 +58,7 @@ class Worker {
  private:
   absl::Status Register();
   void OfferModels(const std::vector<std::string>& wanted);
+  void SetUnusable(const std::string& name, const std::string& reason);
   // Why none of `wanted` can be served here; OK if one can.
   absl::Status Unserved(const std::vector<std::string>& wanted) const;
   // Pulls a lease if there is room for one; sets idle_until_ when there is none.
@@ -88,8 +89,14 @@ class Worker {
 
   // Loop thread only.
   int64_t requests_ = 0;
-  std::vector<std::string> accepted_;            // models that the coordinator took
-  std::map<std::string, std::string> unusable_;  // wanted models that we cannot serve, and why
+  std::vector<std::string> accepted_;  // models that the coordinator took
+  // Wanted models that we cannot serve now. Tried again after a while: a folder may be copied later, and a name that
+  // one sweep refused may be free in another.
+  struct Unusable {
+    std::string reason;
+    absl::Duration retry_at;
+  };
+  std::map<std::string, Unusable> unusable_;
   std::map<std::string, std::shared_ptr<const benchmarks::Benchmark>> benchmarks_;  // by canonical ref
   std::string loaded_name_, loaded_numerics_;
   LoadedModel loaded_;
