@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Seeded bugs: tools/mutants.sh changed|all (called by `./dev mutants`).
+# Seeded bugs: tools/mutants.sh changed|all|NAME (called by `./dev mutants`).
 #
 # tests/mutants/NAME.patch is a diff with two header lines: "# target: T" (what to build) and "# test: REGEX" (the ctest
 # names that must fail). In a scratch worktree each test must pass without the patch and fail with it; a mutant that
@@ -16,7 +16,7 @@ patched_files() { sed -n 's,^+++ b/,,p' "$1"; }
 mode=${1:-changed}
 case $mode in
   all | changed) ;;
-  *) say "expected changed or all, found '$mode'"; exit 2 ;;
+  *) [ -e "tests/mutants/$mode.patch" ] || { say "expected changed, all or the name of a patch in tests/mutants, found '$mode'"; exit 2; } ;;
 esac
 
 changed_files() {
@@ -34,6 +34,8 @@ shopt -s nullglob
 patches=()
 if [ "$mode" = all ]; then
   patches=("$root"/tests/mutants/*.patch)
+elif [ "$mode" != changed ]; then
+  patches=("$root/tests/mutants/$mode.patch")
 else
   changed=$(changed_files)
   for patch in "$root"/tests/mutants/*.patch; do
@@ -55,7 +57,7 @@ for patch in "${patches[@]}"; do
 done
 
 # The scratch tree holds HEAD plus what is changed in tracked files here.
-commit=$(git stash create)
+commit=$(git -c user.name=mutants -c user.email=mutants@localhost stash create)
 [ -n "$commit" ] || commit=$(git rev-parse HEAD)
 git worktree prune
 if [ -e "$scratch/.git" ]; then
