@@ -1,8 +1,10 @@
 // iha-tool generate over the fake model: order, carried keys, bad lines, exit codes, sampling flags, batches.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "tests/support/temp_dir.h"
 #include "tests/worker/tools/tool_run.h"
 
@@ -74,6 +76,20 @@ TEST_F(Generate, IdsAreTakenAsTheyAre) {
   const auto rows = RowsOf({}, "{\"prompt\":\"Hi!\"}\n{\"ids\":[72,105,33]}\n");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0], rows[1]);
+}
+
+TEST_F(Generate, TextGetsTheSpecialTokensOfItsTokenizer) {
+  const std::string path = dir_.File("tokenizer.json");
+  Json tokenizer = Json::parse(*ReadFile(path), nullptr, false);
+  tokenizer["post_processor"] = Json::parse(R"({"type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "<|eos|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"<|eos|>": {"id": "<|eos|>", "ids": [256], "tokens": ["<|eos|>"]}}})");
+  ASSERT_TRUE(WriteFileAtomic(path, tokenizer.dump()).ok());
+  const auto rows = RowsOf({}, "{\"prompt\":\"Hi!\"}\n{\"ids\":[256,72,105,33]}\n{\"ids\":[72,105,33]}\n");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0], rows[1]);
+  EXPECT_NE(rows[0], rows[2]);
 }
 
 TEST_F(Generate, BadLinesAreReportedAndTheRunGoesOn) {
@@ -202,6 +218,15 @@ TEST_F(Generate, LogprobsStandBesideEachToken) {
   }
 }
 
+// "" if nothing comes for 15 seconds.
+std::string ReadLine(int fd) {
+  std::string line;
+  char c = 0;
+  pollfd readable = {.fd = fd, .events = POLLIN, .revents = 0};
+  while (c != '\n' && poll(&readable, 1, 15000) == 1 && read(fd, &c, 1) == 1) line += c;
+  return line;
+}
+
 // A caller may read the answer to a line before it sends the next one.
 TEST_F(Generate, AnswersBeforeTheInputEnds) {
   int to_child[2];
@@ -220,9 +245,8 @@ TEST_F(Generate, AnswersBeforeTheInputEnds) {
   for (int i = 0; i < 3; i++) {
     const std::string line = Json({{"id", i}, {"prompt", "again"}}).dump() + "\n";
     ASSERT_EQ(write(in.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
-    std::string answer;
-    for (char c = 0; c != '\n' && read(out.get(), &c, 1) == 1;) answer += c;
-    EXPECT_THAT(answer, StartsWith(fmt::format("{{\"id\":{},\"samples\":", i)));
+    const std::string answer = ReadLine(out.get());
+    ASSERT_THAT(answer, StartsWith(fmt::format("{{\"id\":{},\"samples\":", i)));
   }
   in.Close();
   const auto exit = child->Wait(absl::Minutes(1));
