@@ -1,6 +1,7 @@
 #include "model/checkpoint/safetensors.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
@@ -188,6 +189,11 @@ absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& p
   }
   std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');  // data begins at a multiple of 8, as the format's own writer does
+  // The rename would put a file in the place of a device or a pipe.
+  struct stat old = {};
+  if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) {
+    return InvalidArgument("{}: is not a regular file, expected a file to replace or a new name", path);
+  }
   const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(temporary, "cannot create", errno);

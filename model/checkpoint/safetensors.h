@@ -4,7 +4,8 @@
 // a header longer than the file or 100 MB, unknown dtypes, shapes whose size overflows or differs from the offsets,
 // overlaps, gaps, bytes after the last tensor, duplicate names. Errors are InvalidArgument / DataLoss / NotFound and
 // name file, tensor, found, expected, what to do. Nothing is executed. Thread: const members from any.
-// Writer: bytes go to FILE.tmp.PID, then fsync, then rename: a reader sees the old file or the whole new one.
+// Writer: bytes go to FILE.tmp.PID, then fsync, then rename: a reader sees the old file or the whole new one. What is
+// no regular file is never replaced (InvalidArgument).
 // Format: https://huggingface.co/docs/safetensors (8-byte header length, JSON header, data).
 #pragma once
 

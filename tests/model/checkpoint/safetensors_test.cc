@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <cmath>
@@ -57,6 +58,18 @@ TEST(SafetensorsTest, ReadsThroughASymbolicLinkAndAfterDroppedPages) {
   std::vector<float> widened(1);
   ASSERT_TRUE(WidenToF32(*file->Find("t"), widened).ok());
   EXPECT_EQ(widened, a);
+}
+
+TEST(SafetensorsTest, WriterReplacesFilesOnly) {
+  iha::testing::TempDir dir;
+  const std::string pipe = dir.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, dir.path()}) {
+    EXPECT_EQ(WriteSafetensors(path, {}).code(), absl::StatusCode::kInvalidArgument) << path;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(WriteSafetensors(dir.File("new"), {}).ok());
+  EXPECT_TRUE(WriteSafetensors(dir.File("new"), {}).ok());
 }
 
 TEST(SafetensorsTest, AnUnfinishedWriterLeavesNothing) {
