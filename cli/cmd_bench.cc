@@ -116,6 +116,7 @@ void AddBench(CLI::App& app, Command& command) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* bench = app.add_subcommand("bench", "Benchmarks: protocols, options, metrics, data");
   bench->require_subcommand(1);
+  bench->footer("Example:\n  iha-eval bench show gsm8k");
   CLI::App* list = bench->add_subcommand("list", "All benchmarks, one a line");
   list->add_flag("--json", flags->json, "JSON Lines");
   list->footer("Example:\n  iha-eval bench list");
@@ -128,6 +129,7 @@ void AddBench(CLI::App& app, Command& command) {
 
   CLI::App* data = app.add_subcommand("data", "Benchmark data files");
   data->require_subcommand(1);
+  data->footer("Example:\n  iha-eval data import --from grade-school-math/grade_school_math/data");
   CLI::App* import = data->add_subcommand("import", "Copy published originals into the data root, digests checked");
   import->add_option("--from", flags->from, "file, or folder in the publisher's layout")->required();
   import->add_option("--data-root", command.data_root, "where to; default IHA_EVAL_DATA or ~/.local/share/iha-eval");

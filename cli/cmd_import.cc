@@ -19,7 +19,7 @@ int RunGguf(const Flags& flags) {
   const auto dtype = flags.dtype == "bf16" ? checkpoint::DType::kBF16 : checkpoint::DType::kF32;
   const absl::StatusOr<checkpoint::GgufImport> imported = checkpoint::ImportGguf(flags.file, flags.out, dtype);
   if (!imported.ok()) return Fail("import gguf", imported.status());
-  std::cerr << "wrote " << TerminalSafe(flags.out) << "\n";
+  std::cerr << (imported->already_there ? "already there: " : "wrote ") << TerminalSafe(flags.out) << "\n";
   return kExitOk;
 }
 
@@ -28,10 +28,11 @@ int RunGguf(const Flags& flags) {
 void AddImport(CLI::App& app, Command& command) {
   CLI::App* import = app.add_subcommand("import", "Bring checkpoints of other formats");
   import->require_subcommand(1);
+  import->footer("Example:\n  iha-eval import gguf model.Q4_1.gguf --out model");
   const auto flags = std::make_shared<Flags>();
   CLI::App* gguf = import->add_subcommand("gguf", "A GGUF file to a Hugging Face style directory");
   gguf->add_option("file", flags->file, "the .gguf file")->required();
-  gguf->add_option("--out", flags->out, "directory to write; must not exist")->required();
+  gguf->add_option("--out", flags->out, "directory to write; left alone if it holds this import already")->required();
   gguf->add_option("--dtype", flags->dtype, "stored type of the dequantised weights")
       ->check(CLI::IsMember({"f32", "bf16"}));
   gguf->footer("Example:\n  iha-eval import gguf model.Q4_1.gguf --out model --dtype f32");

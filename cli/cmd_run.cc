@@ -135,6 +135,7 @@ void AddRun(CLI::App& app, Command& command) {
 
   CLI::App* sweep = app.add_subcommand("sweep", "Sweep files");
   sweep->require_subcommand(1);
+  sweep->footer("Example:\n  iha-eval sweep example table1 > sweep.json");
   const auto name = std::make_shared<std::string>("table1");
   CLI::App* example = sweep->add_subcommand("example", "Print a commented sweep.json with the paper's settings");
   example->add_option("name", *name, "table1, table2, ruler");

@@ -84,6 +84,7 @@ int RunVote(const Flags& flags) {
 void AddScore(CLI::App& app, Command& command) {
   CLI::App* score = app.add_subcommand("score", "Grade outputs: JSON Lines in, JSON Lines out");
   score->require_subcommand(1);
+  score->footer("Example:\n  iha-eval score gsm8k --metric gsm8k.strict_match outputs.jsonl");
   const auto flags = std::make_shared<Flags>();
   CLI::App* gsm8k =
       score->add_subcommand("gsm8k", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");

@@ -29,6 +29,7 @@ int Fail(std::string_view command, const absl::Status& status);
 void AddRank(CLI::App& app, Command& command);
 void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
 void AddImport(CLI::App& app, Command& command);    // import gguf
+void AddInspect(CLI::App& app, Command& command);
 
 void AddBench(CLI::App& app, Command& command);         // bench list, bench show, data import
 void AddScore(CLI::App& app, Command& command);         // score gsm8k, vote

@@ -55,7 +55,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Example:\n  iha-eval run --model DIR --bench gsm8k_demo --out out");
   for (const auto add :
-       {AddRun, AddClient, AddStore, AddBench, AddImport, AddTokenize, AddToolCommands, AddScore, AddRank}) {
+       {AddRun, AddClient, AddStore, AddBench, AddImport, AddInspect, AddTokenize, AddToolCommands, AddScore, AddRank}) {
     add(app, command);
   }
   try {
