@@ -8,7 +8,7 @@
 #include "common/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/codec/grpc_status.h"
+#include "proto/link/grpc_status.h"
 #include "tests/proto/samples.h"
 
 namespace iha::codec {
@@ -373,12 +373,12 @@ TEST(Codec, LookupRepliesStayWithinTheBudget) {
 TEST(GrpcStatus, KeepsCodeAndMessage) {
   for (int code = 1; code <= 16; code++) {
     const absl::Status status(static_cast<absl::StatusCode>(code), "why");
-    EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
+    EXPECT_EQ(link::FromGrpc(link::ToGrpc(status)), status);
   }
-  EXPECT_EQ(ToGrpc(Unavailable("x")).error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
-  EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok());
-  EXPECT_EQ(ToGrpc(Internal("{}", std::string(100000, 'm'))).error_message().size(), 2048u);
+  EXPECT_EQ(link::ToGrpc(Unavailable("x")).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(link::FromGrpc(grpc::Status::OK).ok());
+  EXPECT_TRUE(link::ToGrpc(absl::OkStatus()).ok());
+  EXPECT_EQ(link::ToGrpc(Internal("{}", std::string(100000, 'm'))).error_message().size(), 2048u);
 }
 
 }  // namespace
