@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/canonical.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -31,6 +32,12 @@ absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
 
 }  // namespace
 
+Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos) {
+  CanonicalWriter w("iha.text", 1);
+  w.Bytes(tokenizer.digest()).Tokens(eos);
+  return w.Hash();
+}
+
 absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options) {
   const bool fake = IsFake(folder);
   if (fake != (options.numerics.backend == "fake")) {
@@ -58,14 +65,15 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {
   ModelIdentity identity;
   IHA_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(folder));
-  identity.tokenizer = tokenizer->digest();
   if (IsFake(folder)) {
-    IHA_ASSIGN_OR_RETURN(const auto backend, FakeModel::Load(folder));
-    identity.weights = backend->info().weights;
-    identity.context_tokens = backend->info().context_tokens;
+    IHA_ASSIGN_OR_RETURN(const OpenedBackend opened, OpenFake(folder));
+    identity.tokenizer = TextDigest(*tokenizer, opened.eos);
+    identity.weights = opened.backend->info().weights;
+    identity.context_tokens = opened.backend->info().context_tokens;
     return identity;
   }
   IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  identity.tokenizer = TextDigest(*tokenizer, checkpoint.generation().eos_token_ids);
   identity.weights = checkpoint.WeightsDigest();
   identity.context_tokens = checkpoint.config().context_tokens;
   return identity;

@@ -38,9 +38,13 @@ struct OpenedModel {
 // What identifies a checkpoint; reads every weight once, packs none.
 struct ModelIdentity {
   Digest weights;
-  Digest tokenizer;
+  Digest tokenizer;  // TextDigest
   int64_t context_tokens = 0;
 };
+
+// How text becomes ids, and which ids end a generation: with the weights, all that decides what a model answers. Two
+// folders that differ in generation_config.json's eos ids alone are two models.
+Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos);
 
 absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options);
 absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptions& options);

@@ -75,7 +75,10 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
 }  // namespace
 
 bool Cell::complete() const {
-  return value.has_value() && !unscored.contains(Unscored::kPending) && !unscored.contains(Unscored::kCancelled);
+  // Whatever left the denominator makes the mean one over other items than planned.
+  return value.has_value() && std::none_of(unscored.begin(), unscored.end(), [](const auto& count) {
+           return ContributionOf(count.first) == Contribution::kNothing;
+         });
 }
 
 std::vector<Cell> CellsOf(const JobRows& job) {

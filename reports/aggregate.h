@@ -2,8 +2,9 @@
 //
 // Pure functions; thread: any. A cell's value is the mean over its finished items, an exact rational. Items that
 // finished without a score because of the model or the grader (prompt too long, quarantined, grader error) count as
-// wrong, never leave the denominator, and are shown by reason; items that are pending or cancelled make the cell
-// incomplete. scored + unscored by reason = planned in every cell (INV-TAB-1). Intervals: reference statistics
+// wrong, never leave the denominator, and are shown by reason; items that are pending, cancelled or without a grader
+// make the cell incomplete. scored + unscored by reason = planned in every cell (INV-TAB-1). Intervals: reference
+// statistics
 // ("One cell"), see benchmarks/scoring/stats.h.
 #pragma once
 
@@ -34,7 +35,7 @@ struct Cell {
   int64_t truncated = 0;                      // samples that ended by max_new_tokens
   int64_t empty = 0;
 
-  // Every planned item has finished; only such cells are ranked.
+  // The mean is over every planned item; only such cells are ranked and compared.
   bool complete() const;
 };
 

@@ -33,9 +33,9 @@ void FillDeltas(Table& table, size_t baseline) {
   for (size_t m = 0; m < table.rows.size(); m++) {
     if (m == baseline) continue;
     for (size_t c = 0; c < table.columns.size(); c++) {
-      const std::optional<Rational>& base = table.rows[baseline].cells[c].cell.value;
+      const Cell& base = table.rows[baseline].cells[c].cell;
       TableCell& own = table.rows[m].cells[c];
-      if (base.has_value() && own.cell.value.has_value()) own.delta = *own.cell.value - *base;
+      if (base.complete() && own.cell.complete()) own.delta = *own.cell.value - *base.value;
     }
   }
 }

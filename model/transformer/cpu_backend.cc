@@ -221,10 +221,13 @@ absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<fl
   IHA_ASSIGN_OR_RETURN(const StepTokens tokens, Flatten(segments));
   size_t wanted = 0;
   for (const Segment& segment : segments) {
+    int32_t previous = -1;
     for (const int32_t row : segment.logit_rows) {
-      if (row < 0 || static_cast<size_t>(row) >= segment.tokens.size()) {
-        return InvalidArgument("logit row {} of a segment of {} tokens", row, segment.tokens.size());
+      if (row <= previous || static_cast<size_t>(row) >= segment.tokens.size()) {
+        return InvalidArgument("logit row {} after {} of a segment of {} tokens; expected increasing rows", row,
+                               previous, segment.tokens.size());
       }
+      previous = row;
     }
     wanted += segment.logit_rows.size();
   }

@@ -49,17 +49,21 @@ absl::StatusOr<std::unique_ptr<Caller>> Caller::Open(const Endpoint& endpoint, C
   return std::unique_ptr<Caller>(new Caller(endpoint, std::move(policy), clock, std::move(channel)));
 }
 
+absl::Status Caller::CallOnce(absl::Duration limit, const Attempt& attempt) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + limit));
+  if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
+  return FromGrpc(attempt(context));
+}
+
 absl::Status Caller::CallFor(absl::Duration deadline, const Attempt& attempt) {
   const absl::Duration start = clock_.Elapsed();
   for (int number = 1;; number++) {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + policy_.attempt));
-    if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
-    const absl::Status status = FromGrpc(attempt(context));
+    const absl::Duration left = deadline - (clock_.Elapsed() - start);
+    const absl::Status status = CallOnce(std::min(policy_.attempt, left), attempt);
     if (!IsRetryable(status)) return status;
-    const absl::Duration pause = Backoff({.maximum = absl::Seconds(2)}, number, std::hash<std::string>()(address_));
-    const absl::Duration spent = clock_.Elapsed() - start;
-    if (spent + pause >= deadline) {
+    const absl::Duration pause = Backoff({.maximum = absl::Seconds(2)}, number, policy_.jitter_key);
+    if (clock_.Elapsed() - start + pause >= deadline) {
       return Unavailable("coordinator {} did not answer within {} ({} attempts): {}", address_,
                          absl::FormatDuration(deadline), number, std::string(status.message()));
     }

@@ -28,7 +28,8 @@ struct Endpoint {
 
 struct CallPolicy {
   absl::Duration deadline = absl::Seconds(30);  // of a call with all its attempts
-  absl::Duration attempt = absl::Seconds(20);   // of one attempt
+  absl::Duration attempt = absl::Seconds(20);   // of one attempt, never beyond the call's own deadline
+  uint64_t jitter_key = 0;                      // differs between callers, so that a fleet does not come back in step
   std::function<void(const std::string& line)> on_retry;
 };
 
@@ -41,8 +42,10 @@ class Caller {
 
   using Attempt = std::function<grpc::Status(grpc::ClientContext& context)>;
   absl::Status Call(const Attempt& attempt) { return CallFor(policy_.deadline, attempt); }
-  // With another deadline; zero = one attempt.
+  // With another deadline.
   absl::Status CallFor(absl::Duration deadline, const Attempt& attempt);
+  // One attempt of at most `limit`.
+  absl::Status CallOnce(absl::Duration limit, const Attempt& attempt);
 
  private:
   Caller(const Endpoint& endpoint, CallPolicy policy, Clock& clock, std::shared_ptr<grpc::Channel> channel);

@@ -13,6 +13,9 @@ namespace {
 namespace wire = codec::wire;
 using Stub = wire::WorkerService::Stub;
 
+// A heartbeat that hangs must not eat the lease's whole time to live: the next one is due in a fraction of it.
+constexpr absl::Duration kHeartbeatLimit = absl::Seconds(5);
+
 class GrpcWorkerApi final : public WorkerApi {
  public:
   explicit GrpcWorkerApi(std::unique_ptr<link::Caller> caller)

@@ -71,6 +71,11 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
     return FailedPrecondition("{}: the weights changed since they were offered (found {}, offered {})", folder,
                               loaded.backend->info().weights.Hex(), offer.weights.Hex());
   }
+  const Digest text = model::TextDigest(*loaded.tokenizer, loaded.eos);
+  if (text != offer.tokenizer) {
+    return FailedPrecondition("{}: the tokenizer or eos ids changed since they were offered (found {}, offered {})",
+                              folder, text.Hex(), offer.tokenizer.Hex());
+  }
   return loaded;
 }
 

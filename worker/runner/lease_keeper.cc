@@ -61,7 +61,7 @@ void LeaseKeeper::Loop() {
 
 void LeaseKeeper::Beat() {
   HeartbeatRequest request;
-  request.request_id = {fmt::format("{}.beat.{}", worker_.value, beats_++)};
+  request.request_id = {fmt::format("{}.{}.beat.{}", worker_.value, incarnation_, beats_++)};
   request.worker = worker_;
   request.incarnation = incarnation_;
   {

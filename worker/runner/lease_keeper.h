@@ -16,7 +16,7 @@ namespace iha::worker {
 
 class LeaseKeeper {
  public:
-  // All must outlive the keeper. on_not_registered: the coordinator does not know this worker (it was restarted).
+  // All must outlive the keeper.
   LeaseKeeper(WorkerApi& api, WorkerId worker, int64_t incarnation, absl::Duration interval, Clock& clock,
               EventQueue& events);
   ~LeaseKeeper();

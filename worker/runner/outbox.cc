@@ -23,9 +23,10 @@ size_t BytesOf(const Generation& generation) {
 
 }  // namespace
 
-Outbox::Outbox(WorkerApi& api, WorkerId worker, Clock& clock, EventQueue& events)
+Outbox::Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events)
     : api_(api),
       worker_(std::move(worker)),
+      incarnation_(incarnation),
       clock_(clock),
       events_(events),
       queue_(kHighItems, kLowItems),
@@ -127,6 +128,6 @@ absl::Status Outbox::WithRetries(Call call) {
   }
 }
 
-RequestId Outbox::NextRequestId() { return {fmt::format("{}.out.{}", worker_.value, requests_++)}; }
+RequestId Outbox::NextRequestId() { return {fmt::format("{}.{}.out.{}", worker_.value, incarnation_, requests_++)}; }
 
 }  // namespace iha::worker

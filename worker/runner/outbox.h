@@ -28,7 +28,7 @@ struct OutboxItem {
 class Outbox {
  public:
   // All must outlive the outbox.
-  Outbox(WorkerApi& api, WorkerId worker, Clock& clock, EventQueue& events);
+  Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events);
   // Delivers what is queued, unless Abandon was called; joins the thread.
   ~Outbox();
 
@@ -50,6 +50,7 @@ class Outbox {
 
   WorkerApi& api_;
   const WorkerId worker_;
+  const int64_t incarnation_;
   Clock& clock_;
   EventQueue& events_;
   BoundedQueue<OutboxItem> queue_;

@@ -29,6 +29,13 @@ bool IsPermanent(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kDataLoss;
 }
 
+// Whether the benchmark that is open here is the one that the job was planned with, prompt for prompt.
+bool Matches(const benchmarks::Benchmark& benchmark, const JobSpec& job) {
+  const benchmarks::BenchmarkInfo& info = benchmark.info();
+  return benchmark.data_digest() == job.data_digest && info.version == job.benchmark_version &&
+         info.grader_version == job.grader_version && PromptDigest(benchmark, job.items) == job.prompt_digest;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerApi& api, ModelSource& models, Clock& clock, WorkerOptions options)
@@ -101,7 +108,7 @@ absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
 }
 
 absl::Status Worker::Run() {
-  outbox_ = std::make_unique<Outbox>(api_, options_.id, clock_, events_);
+  outbox_ = std::make_unique<Outbox>(api_, options_.id, options_.incarnation, clock_, events_);
   absl::Status status = Register();
   while (status.ok() && !stopping_.load()) {
     if (keeper_->TakeNotRegistered()) status = Register();
@@ -113,8 +120,7 @@ absl::Status Worker::Run() {
     }
     ReportLoad();
   }
-  if (status.ok()) DrainLeases();
-  if (!status.ok()) outbox_->Abandon();
+  DrainLeases(status.ok() ? options_.drain : absl::ZeroDuration());
   engine_.reset();
   outbox_.reset();
   keeper_.reset();
@@ -155,23 +161,16 @@ absl::Status Worker::MaybeAcquire() {
 }
 
 absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(const JobSpec& job) {
-  const std::string key = fmt::format("{}#{}", benchmarks::ToString(job.entry.benchmark), job.items);
+  const std::string key = benchmarks::ToString(job.entry.benchmark);
   auto& cached = benchmarks_[key];
-  if (cached == nullptr) {
-    absl::StatusOr<std::unique_ptr<const benchmarks::Benchmark>> opened =
-        benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root);
-    if (!opened.ok()) return opened.status();
-    const benchmarks::BenchmarkInfo& info = (*opened)->info();
-    if ((*opened)->data_digest() != job.data_digest || info.version != job.benchmark_version ||
-        info.grader_version != job.grader_version || PromptDigest(**opened, job.items) != job.prompt_digest) {
-      return FailedPrecondition(
-          "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and "
-          "data root",
-          key, job.benchmark_version, job.grader_version);
-    }
-    cached = *std::move(opened);
-  }
-  return cached;
+  // Data may have been imported anew since: an open benchmark that differs from the job is opened again, once.
+  if (cached != nullptr && Matches(*cached, job)) return cached;
+  IHA_ASSIGN_OR_RETURN(cached, benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root));
+  if (Matches(*cached, job)) return cached;
+  return FailedPrecondition(
+      "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and data "
+      "root",
+      key, job.benchmark_version, job.grader_version);
 }
 
 absl::Status Worker::Load(const LeaseGrant& grant) {
@@ -269,13 +268,13 @@ void Worker::Drop(ShardId shard, Fence fence) {
   runs_.remove_if([&](const ShardRun& run) { return run.Is(shard, fence); });
 }
 
-void Worker::DrainLeases() {
-  const absl::Duration deadline = clock_.Elapsed() + options_.drain;
+void Worker::DrainLeases(absl::Duration patience) {
+  const absl::Duration deadline = clock_.Elapsed() + patience;
   while (!runs_.empty() && clock_.Elapsed() < deadline) {
     std::optional<Event> event = events_.WaitPopUntil(clock_, std::min(deadline, clock_.Elapsed() + kTick));
     if (event.has_value()) std::visit([this](auto& e) { Handle(std::move(e)); }, *event);
   }
-  if (runs_.empty()) return;
+  if (runs_.empty() && patience > absl::ZeroDuration()) return;
   // What is in the outbox is still sent, once: a commit with the row's last fence is accepted after the release too.
   outbox_->Abandon();
   for (const ShardRun& run : runs_) {

@@ -73,7 +73,8 @@ class Worker {
   void Release(const ShardRun& run, ReleaseReason reason, const absl::Status& status);
   void Drop(ShardId shard, Fence fence);
   ShardRun* Find(ShardId shard, Fence fence);
-  void DrainLeases();
+  // Finishes what the engine has begun for at most `patience`, then releases the rest uncharged.
+  void DrainLeases(absl::Duration patience);
   void ReportLoad();
   RequestId NextRequestId(const char* what);
   void Log(const std::string& line) const {
