@@ -1,4 +1,4 @@
-// Commands on a database file: table, fsck, list (--db).
+// Commands on a database file: fsck, backup, export samples, and what table and list read with --db.
 #include "cli/store_commands.h"
 
 #include <CLI/CLI.hpp>
@@ -7,10 +7,13 @@
 
 #include "benchmarks/benchmark.h"
 #include "cli/command.h"
+#include "cli/run/outputs.h"
 #include "common/errors.h"
+#include "common/file.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "coordinator/store/backup.h"
 #include "coordinator/store/invariants.h"
 #include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
@@ -39,6 +42,54 @@ int RunFsck(const FsckFlags& flags) {
     for (const std::string& line : *violations) std::cout << TerminalSafe(line) << "\n";
   }
   return violations->empty() ? kExitOk : kExitCheckFailed;
+}
+
+struct CopyFlags {
+  std::string db;
+  std::string sweep;
+  std::string out;
+};
+
+int RunBackup(const CopyFlags& flags) {
+  if (const absl::Status status = coordinator::BackupDatabase(flags.db, flags.out); !status.ok()) {
+    return Fail("backup", status);
+  }
+  std::cerr << "wrote " << TerminalSafe(flags.out) << "\n";
+  return kExitOk;
+}
+
+absl::Status ExportSamples(const CopyFlags& flags) {
+  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const std::string samples, SamplesJsonl(*store, sweep));
+  if (flags.out != "-") return WriteFileAtomic(flags.out, samples);
+  std::cout << samples << std::flush;
+  return absl::OkStatus();
+}
+
+void AddBackup(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<CopyFlags>();
+  CLI::App* backup = app.add_subcommand("backup", "Copy a database while it is in use");
+  backup->add_option("--db", flags->db, "database file")->required();
+  backup->add_option("--out", flags->out, "file to write; must not exist")->required();
+  backup->footer("Example:\n  iha-eval backup --db sweeps.db --out sweeps.backup.db");
+  backup->callback([flags, &command] { command.exit_code = RunBackup(*flags); });
+}
+
+void AddExport(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<CopyFlags>();
+  CLI::App* group = app.add_subcommand("export", "Stored results for other tools");
+  group->require_subcommand(1);
+  group->footer("Example:\n  iha-eval export samples --db sweeps.db --sweep 3f2a --out samples.jsonl");
+  CLI::App* samples = group->add_subcommand("samples", "Every sample with its text and grades, as samples.jsonl");
+  samples->add_option("--db", flags->db, "database file")->required();
+  samples->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  samples->add_option("--out", flags->out, "file to write; - = stdout")->required();
+  samples->footer("Example:\n  iha-eval export samples --db sweeps.db --sweep 3f2a --out -");
+  samples->callback([flags, &command] {
+    const absl::Status status = ExportSamples(*flags);
+    command.exit_code = status.ok() ? kExitOk : Fail("export samples", status);
+  });
 }
 
 }  // namespace
@@ -84,6 +135,8 @@ void AddStore(CLI::App& app, Command& command) {
   fsck->add_flag("--json", flags->json, "one JSON object");
   fsck->footer("Example:\n  iha-eval fsck --db sweeps.db");
   fsck->callback([flags, &command] { command.exit_code = RunFsck(*flags); });
+  AddBackup(app, command);
+  AddExport(app, command);
 }
 
 }  // namespace iha::cli

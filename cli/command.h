@@ -36,6 +36,7 @@ void AddScore(CLI::App& app, Command& command);         // score gsm8k, vote
 void AddToolCommands(CLI::App& app, Command& command);  // generate, logits, check-oracle: passed through to iha-tool
 void AddRun(CLI::App& app, Command& command);           // run, sweep example
 void AddClient(CLI::App& app, Command& command);        // submit, watch, status, cancel, list
-void AddStore(CLI::App& app, Command& command);         // table, fsck, export samples
+void AddStore(CLI::App& app, Command& command);         // fsck, backup, export samples
+void AddExplain(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -54,8 +54,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("iha-eval ") + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  iha-eval run --model DIR --bench gsm8k_demo --out out");
-  for (const auto add : {AddRun, AddClient, AddStore, AddBench, AddImport, AddInspect, AddTokenize, AddToolCommands,
-                         AddScore, AddRank}) {
+  for (const auto add : {AddRun, AddClient, AddStore, AddExplain, AddBench, AddImport, AddInspect, AddTokenize,
+                         AddToolCommands, AddScore, AddRank}) {
     add(app, command);
   }
   try {

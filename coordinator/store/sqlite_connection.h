@@ -80,6 +80,7 @@ class Connection {
   bool read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
   absl::Status SetMaxPages(int64_t pages);
   const std::string& path() const { return path_; }
+  sqlite3* handle() const { return handle_; }  // for the backup API
   // The status for a result code, with the file's name and what to do.
   absl::Status Error(int rc) const;
 

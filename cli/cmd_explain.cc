@@ -1,0 +1,189 @@
+// explain: one item's whole story, from the prompt that was shown to the attempts that its shard took.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/benchmark.h"
+#include "cli/command.h"
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "coordinator/store/explain.h"
+#include "coordinator/store/snapshot_reader.h"
+#include "coordinator/store/sqlite_store.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string db;
+  std::string sweep;
+  std::string model;
+  int64_t item = 0;
+  int64_t entry = 0;
+  std::optional<int64_t> sample;
+  bool json = false;
+};
+
+// The prompt is not stored, only the digest of all of them: what is shown again must be what was shown.
+absl::Status AddPrompt(const JobSpec& job, int64_t item, const std::string& data_root, Json& out) {
+  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(job.entry.benchmark, data_root));
+  const Digest now = benchmarks::PromptDigest(*benchmark, job.items);
+  if (now != job.prompt_digest) {
+    return FailedPrecondition(
+        "prompts of {}: stored digest {}, this version and data give {}; use the version and data of the run",
+        job.entry.benchmark.name, job.prompt_digest.Hex(), now.Hex());
+  }
+  const benchmarks::Prompt prompt = benchmark->Render(item);
+  out["prompt_digest"] = now.Hex();
+  if (prompt.messages.empty()) {
+    out["prompt"] = prompt.text;
+  } else {
+    for (const benchmarks::Message& m : prompt.messages) {
+      out["messages"].push_back({{"role", m.role}, {"content", m.content}});
+    }
+  }
+  out["stops"] = prompt.stops;
+  out["gold"] = benchmark->Gold(item);
+  return absl::OkStatus();
+}
+
+std::string Fraction(const Score& score) {
+  return score.den == 1 ? std::to_string(score.num) : fmt::format("{}/{}", score.num, score.den);
+}
+
+Json SampleJson(const SampleResult& sample, const Generation& generation, size_t index) {
+  Json out = {{"sample", index},
+              {"generation", generation.key.Hex()},
+              {"checksum", generation.Checksum().Hex()},
+              {"text", generation.text},
+              {"finish_reason", NameOf(generation.finish)},
+              {"prompt_tokens", generation.prompt_tokens},
+              {"tokens", generation.tokens.size()}};
+  out["grades"] = Json::array();
+  for (const SampleGrade& grade : sample.grades) {
+    out["grades"].push_back({{"metric", grade.metric},
+                             {"state", NameOf(grade.unscored)},
+                             {"score", Fraction(grade.score)},
+                             {"extracted", grade.valid ? Json(grade.extracted) : Json(nullptr)},
+                             {"reason", grade.reason}});
+  }
+  return out;
+}
+
+absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, Json& out) {
+  const ItemResult& item = *story.item;
+  const auto samples = static_cast<int64_t>(item.samples.size());
+  if (flags.sample.has_value() && (*flags.sample < 0 || *flags.sample >= samples)) {
+    return InvalidArgument("--sample: found {}; item {} has {} samples, counted from 0", *flags.sample, flags.item,
+                           samples);
+  }
+  out["item_id"] = item.item_id;
+  out["item_hash"] = item.Hash().Hex();
+  out["samples"] = Json::array();
+  for (size_t s = 0; s < item.samples.size(); s++) {
+    if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;
+    out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s));
+  }
+  out["values"] = Json::array();
+  for (const ItemValue& value : item.values) {
+    out["values"].push_back({{"metric", value.metric},
+                             {"state", NameOf(value.unscored)},
+                             {"score", Fraction(value.score)},
+                             {"winner", value.winner},
+                             {"tie", Fraction(value.tie)},
+                             {"invalid", value.invalid}});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root) {
+  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const coordinator::ItemStory story,
+                       coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, flags.item));
+  const JobSpec& job = story.job.spec;
+  Json out = {{"sweep", sweep.Hex()},
+              {"job", story.job.id.Hex()},
+              {"model", job.model.name},
+              {"benchmark", benchmarks::ToString(job.entry.benchmark)},
+              {"benchmark_version", job.benchmark_version},
+              {"grader_version", job.grader_version},
+              {"numerics_id", job.numerics_id},
+              {"weights_digest", story.weights.empty() ? "" : story.weights.Hex()},
+              {"tokenizer_digest", story.tokenizer.empty() ? "" : story.tokenizer.Hex()},
+              {"data_digest", job.data_digest.Hex()},
+              {"entry", flags.entry},
+              {"index", flags.item}};
+  out["state"] = NameOf(story.item.has_value() ? story.item->unscored : Unscored::kPending);
+  IHA_RETURN_IF_ERROR(AddPrompt(job, flags.item, data_root, out));
+  if (story.item.has_value()) IHA_RETURN_IF_ERROR(AddResult(story, flags, out));
+  out["attempts"] = Json::array();
+  for (const coordinator::AttemptRecord& attempt : story.attempts) {
+    out["attempts"].push_back({{"shard", static_cast<int64_t>(attempt.shard)},
+                               {"epoch", attempt.fence.epoch},
+                               {"event", NameOf(attempt.event)},
+                               {"worker", attempt.worker.value},
+                               {"reason", attempt.reason},
+                               {"at", absl::FormatTime(absl::RFC3339_sec, attempt.at, absl::UTCTimeZone())}});
+  }
+  return out;
+}
+
+// Every field on its own line, long texts below their names, whatever they contain made safe.
+void PrintText(const Json& json, const std::string& indent) {
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_array() && !value.empty() && value.front().is_object()) {
+      for (const Json& element : value) {
+        std::cout << indent << key << "\n";
+        PrintText(element, indent + "  ");
+      }
+      continue;
+    }
+    const std::string text =
+        value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (text.find('\n') == std::string::npos) {
+      std::cout << indent << key << ": " << TerminalSafe(text) << "\n";
+      continue;
+    }
+    std::cout << indent << key << ":\n";
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      std::cout << indent << "  | " << TerminalSafe(std::string_view(text).substr(at, end - at)) << "\n";
+      at = end + 1;
+    }
+  }
+}
+
+int RunExplain(const Flags& flags, const std::string& data_root) {
+  const auto story = Story(flags, data_root);
+  if (!story.ok()) return Fail("explain", story.status());
+  if (flags.json) {
+    std::cout << story->dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    PrintText(*story, "");
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddExplain(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* explain = app.add_subcommand("explain", "One item's whole story: prompt, texts, grades, digests, attempts");
+  explain->add_option("--db", flags->db, "database file")->required();
+  explain->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  explain->add_option("--model", flags->model, "model, as tables name it")->required();
+  explain->add_option("--item", flags->item, "index of the item, from 0")->required();
+  explain->add_option("--entry", flags->entry, "which of the sweep's benchmarks, from 0; default 0");
+  explain->add_option("--sample", flags->sample, "this sample only, from 0");
+  explain->add_option("--data-root", command.data_root, "benchmark data");
+  explain->add_flag("--json", flags->json, "one JSON object");
+  explain->footer(
+      "Example:\n  iha-eval explain --db out/iha-eval.db --sweep 3f2a --model SmolLM2 --item 17 --sample 0");
+  explain->callback([flags, &command] { command.exit_code = RunExplain(*flags, command.data_root); });
+}
+
+}  // namespace iha::cli

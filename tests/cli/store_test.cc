@@ -1,0 +1,144 @@
+// Commands on a finished database: table, list, explain, backup, export samples, and their refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/file.h"
+#include "model/fake_model.h"
+#include "tests/support/programs.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::RunProgram;
+using testing::TempDir;
+using Json = nlohmann::json;
+
+class StoreCommands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"alpha", "beta"}) {
+      ASSERT_TRUE(
+          model::MakeFakeCheckpoint(Path(name), {.seed = name[0] == 'a' ? 1U : 2U, .style = model::FakeStyle::kWords})
+              .ok());
+    }
+    const RunResult run =
+        RunProgram({"iha-eval",   "run",        "--model",          Path("alpha"),
+                    "--model",    Path("beta"), "--bench",          "gsm8k_demo?samples=2&temperature=0.8",
+                    "--limit",    "3",          "--max-new-tokens", "48",
+                    "--numerics", "fake",       "--threads",        "1",
+                    "--quiet",    "--db",       Path("x.db"),       "--out",
+                    Path("o")});
+    ASSERT_EQ(run.exit.code, 0) << run.err;
+    const RunResult list = RunProgram({"iha-eval", "list", "--db", Path("x.db"), "--json"});
+    ASSERT_EQ(list.exit.code, 0) << list.err;
+    const Json line = Json::parse(list.out, nullptr, false);
+    ASSERT_TRUE(line.is_object()) << list.out;
+    EXPECT_EQ(line["state"], "done");
+    EXPECT_EQ(line["finished"], 6);
+    sweep_ = line["sweep"].get<std::string>();
+  }
+  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
+  std::string Read(const std::string& name) const { return ReadFile(Path(name)).value_or("(unreadable)"); }
+  void Refuses(const std::vector<std::string>& argv, int code, const std::string& message) const {
+    SCOPED_TRACE(::testing::PrintToString(argv));
+    const RunResult result = RunProgram(argv);
+    EXPECT_EQ(result.exit.code, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+
+  TempDir dir_;
+  std::string sweep_;
+};
+
+TEST_F(StoreCommands, TableIsTheRunsOwnInEveryFormat) {
+  const std::vector<std::string> table = {"iha-eval", "table", "--db", Path("x.db"), "--sweep", sweep_.substr(0, 8)};
+  for (const char* format : {"md", "csv", "json"}) {
+    std::vector<std::string> argv = table;
+    argv.insert(argv.end(), {"--format", format});
+    const RunResult result = RunProgram(argv);
+    EXPECT_EQ(result.exit.code, 0) << result.err;
+    EXPECT_EQ(result.out, Read(std::string("o/table.") + format)) << format;
+  }
+  std::vector<std::string> argv = table;
+  argv.insert(argv.end(), {"--format", "json", "--baseline", "beta"});
+  EXPECT_EQ(Json::parse(RunProgram(argv).out, nullptr, false)["baseline"], "beta");
+  auto with = [&](const std::string& flag, const std::string& value) {
+    std::vector<std::string> more = table;
+    more.insert(more.end(), {flag, value});
+    return more;
+  };
+  Refuses(with("--format", "docx"), 3, "docx");
+  Refuses(with("--layout", "table3"), 3, "table3");
+  Refuses(with("--baseline", "gamma"), 3, "gamma");
+  Refuses({"iha-eval", "table", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
+}
+
+TEST_F(StoreCommands, ExplainTellsASamplesStory) {
+  const std::vector<std::string> explain = {"iha-eval", "explain", "--db",    Path("x.db"),
+                                            "--sweep",  sweep_,    "--model", "beta"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), explain.begin(), explain.end());
+    return more;
+  };
+  const RunResult result = RunProgram(with({"--item", "1", "--sample", "1", "--json"}));
+  ASSERT_EQ(result.exit.code, 0) << result.err;
+  const Json story = Json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(story.is_object()) << result.out;
+  // The same sample in samples.jsonl: model beta, item 1, sample 1 is line 2 * 3 + 2 + 1, from 0.
+  std::istringstream lines(Read("o/samples.jsonl"));
+  std::string line;
+  for (int i = 0; i <= 9; i++) std::getline(lines, line);
+  const Json sample = Json::parse(line, nullptr, false);
+  ASSERT_EQ(story["samples"].size(), 1);
+  EXPECT_EQ(story["samples"][0]["sample"], 1);
+  EXPECT_EQ(story["samples"][0]["text"], sample["text"]);
+  EXPECT_EQ(story["samples"][0]["generation"], sample["generation"]);
+  EXPECT_EQ(story["item_id"], sample["item_id"]);
+  EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr("Question: "));
+  EXPECT_EQ(story["attempts"][0]["event"], "granted");
+  EXPECT_EQ(story["attempts"].back()["event"], "done");
+  const RunResult text = RunProgram(with({"--item", "0"}));
+  EXPECT_EQ(text.exit.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("gsm8k.strict_match"));
+  EXPECT_THAT(text.out, HasSubstr("  | Question: "));
+
+  Refuses(with({"--item", "3"}), 3, "item 3: the job has 3 items");
+  Refuses(with({"--item", "0", "--sample", "2"}), 3, "--sample: found 2");
+  Refuses(with({"--item", "0", "--entry", "1"}), 3, "entry 1");
+  Refuses({"iha-eval", "explain", "--db", Path("x.db"), "--sweep", sweep_, "--model", "bta", "--item", "0"}, 3,
+          "did you mean \"beta\"?");
+  Refuses({"iha-eval", "explain", "--db", Path("no.db"), "--sweep", sweep_, "--model", "beta", "--item", "0"}, 3,
+          "no.db");
+}
+
+TEST_F(StoreCommands, ExportAndBackupHoldTheSame) {
+  const RunResult out =
+      RunProgram({"iha-eval", "export", "samples", "--db", Path("x.db"), "--sweep", sweep_, "--out", "-"});
+  EXPECT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_EQ(out.out, Read("o/samples.jsonl"));
+
+  const RunResult backup = RunProgram({"iha-eval", "backup", "--db", Path("x.db"), "--out", Path("b.db")});
+  EXPECT_EQ(backup.exit.code, 0) << backup.err;
+  EXPECT_EQ(RunProgram({"iha-eval", "fsck", "--db", Path("b.db")}).exit.code, 0);
+  const RunResult copy = RunProgram(
+      {"iha-eval", "export", "samples", "--db", Path("b.db"), "--sweep", sweep_, "--out", Path("copy.jsonl")});
+  EXPECT_EQ(copy.exit.code, 0) << copy.err;
+  EXPECT_EQ(Read("copy.jsonl"), out.out);
+
+  const std::string before = Read("b.db");
+  Refuses({"iha-eval", "backup", "--db", Path("x.db"), "--out", Path("b.db")}, 3, "b.db: exists");
+  EXPECT_EQ(Read("b.db"), before);
+  Refuses({"iha-eval", "backup", "--db", Path("no.db"), "--out", Path("c.db")}, 3, "no.db");
+  Refuses({"iha-eval", "backup", "--db", Path("x.db"), "--out", Path("no/such/c.db")}, 3, "no/such");
+  Refuses({"iha-eval", "export", "samples", "--db", Path("x.db"), "--sweep", "zz", "--out", "-"}, 3, "zz");
+  EXPECT_FALSE(ReadFile(Path("c.db")).ok());
+}
+
+}  // namespace
+}  // namespace iha
