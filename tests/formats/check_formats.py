@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Validates what the built programs print and write against docs/schemas (JSON Schema 2020-12).
+
+Usage: check_formats.py PROGRAM_FOLDER SCHEMA_FOLDER FAKE_CHECKPOINT SCRATCH_FOLDER [CASES_ROOT]
+Every schema must be used by at least one output; objects are closed, so a new or lost field fails here.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import jsonschema
+
+bin_folder, schema_folder, model, scratch = map(pathlib.Path, sys.argv[1:5])
+cases = pathlib.Path(sys.argv[5]) if len(sys.argv) > 5 else None
+schemas, used = {}, set()
+for path in sorted(schema_folder.glob("*.schema.json")):
+    schema = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    schemas[path.name.split(".")[0]] = jsonschema.Draft202012Validator(schema)
+
+
+def run(*args, stdin="", code=0):
+    done = subprocess.run([bin_folder / "iha-eval", *map(str, args)], input=stdin, capture_output=True, text=True,
+                          timeout=120)
+    if done.returncode != code:
+        sys.exit(f"iha-eval {args[0]}: exit {done.returncode}, expected {code}: {done.stderr}")
+    return done.stdout
+
+
+def check(name, value, where):
+    used.add(name)
+    for error in schemas[name].iter_errors(value):
+        sys.exit(f"{where}: {error.json_path}: {error.message} (docs/schemas/{name}.schema.json)")
+
+
+def check_lines(name, text, where):
+    lines = text.splitlines()
+    if not lines:
+        sys.exit(f"{where}: printed nothing")
+    for line in lines:
+        check(name, json.loads(line), where)
+
+
+def check_refusals():
+    """The schemas are tight: a field that nobody knows is refused, at the top and inside."""
+    table = json.loads((scratch / "o/table.json").read_text())
+    for spot in (table, table["rows"][0], table["rows"][0]["cells"][0], table["provenance"]):
+        spot["surprise"] = 1
+        if schemas["table"].is_valid(table):
+            sys.exit("table.schema.json accepts an unknown field")
+        del spot["surprise"]
+
+
+def check_run():
+    bench = "gsm8k_demo?samples=3&temperature=0.8"
+    flags = ["run", "--model", model, "--bench", bench, "--bench", "gsm8k_demo", "--limit", 3, "--max-new-tokens", 48,
+             "--numerics", "fake", "--threads", 1, "--quiet", "--db", scratch / "x.db", "--out", scratch / "o"]
+    check("plan", json.loads(run(*flags, "--dry-run", "--json")), "run --dry-run")
+    check("table", json.loads(run(*flags, "--json")), "run --json")
+    for name in ("table", "run"):
+        check(name, json.loads((scratch / f"o/{name}.json").read_text()), f"{name}.json")
+    check_lines("samples", (scratch / "o/samples.jsonl").read_text(), "samples.jsonl")
+    check_refusals()
+    listed = run("list", "--db", scratch / "x.db", "--json")
+    check_lines("list", listed, "list")
+    sweep = json.loads(listed)["sweep"]
+    check("fsck", json.loads(run("fsck", "--db", scratch / "x.db", "--json")), "fsck")
+    check("explain", json.loads(run("explain", "--db", scratch / "x.db", "--sweep", sweep, "--model", model.name,
+                                    "--item", 1, "--json")), "explain")
+    return sweep
+
+
+def check_coordinator(sweep):
+    address = f"unix:{scratch}/c.sock"
+    with subprocess.Popen([bin_folder / "iha-coordinator", "--listen", address, "--db", scratch / "x.db"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            client = ["--coordinator", address, "--json"]
+            check_lines("list", run("list", *client), "list")
+            check_lines("progress", run("status", *client, sweep), "status")
+            check_lines("progress", run("watch", *client, sweep), "watch")
+        finally:
+            server.terminate()
+
+
+def check_tools():
+    check_lines("bench", run("bench", "list", "--json"), "bench list")
+    check("bench", json.loads(run("bench", "show", "gsm8k", "--json")), "bench show")
+    for metric in ("gsm8k.strict_match", "gsm8k.robust"):
+        check_lines("score", run("score", "gsm8k", "--metric", metric,
+                                 stdin='{"id":1,"gold":"18","output":"#### 18"}\n{"id":2,"gold":"18","output":"?"}\n'),
+                    "score")
+    check_lines("vote", run("vote", "--metric", "gsm8k.robust", stdin='{"id":1,"gold":"7","outputs":["#### 7","?"]}\n'),
+                "vote")
+    check_lines("tokenize", run("tokenize", "--model", model, stdin='{"text":"Hello"}\n'), "tokenize")
+    check_lines("detokenize", run("detokenize", "--model", model, stdin='{"ids":[72,105]}\n'), "detokenize")
+
+
+def check_examples():
+    for name in ("table1", "table2", "ruler"):
+        text = "\n".join(re.sub(r"^\s*//.*", "", line) for line in run("sweep", "example", name).splitlines())
+        check("sweep", json.loads(text), f"sweep example {name}")
+
+
+def check_inspect():
+    if cases is None:
+        print("inspect: skipped: no data root")
+        used.update(("inspect", "audit"))
+        return
+    oracle = cases / "attention_oracles/iha_p2_algorithm1"
+    check("inspect", json.loads(run("inspect", oracle, "--json")), "inspect")
+    check("audit", json.loads(run("inspect", oracle, "--against", oracle, "--json")), "inspect --against")
+
+
+check_coordinator(check_run())
+check_tools()
+check_examples()
+check_inspect()
+unused = sorted(set(schemas) - used)
+if unused:
+    sys.exit(f"no output was checked against: {', '.join(unused)}")
+print(f"{len(used)} schemas hold")
