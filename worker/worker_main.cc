@@ -33,7 +33,7 @@ struct Flags {
   int32_t step_tokens = 0;
   bool no_prefix_cache = false;
   std::string models_root;
-  std::vector<std::string> models;  // NAME=DIR
+  std::vector<std::pair<std::string, std::string>> models;  // name, folder
   std::string data_root;
   std::string id;
   bool exit_when_done = false;
@@ -54,26 +54,12 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "host";
 }
 
-absl::StatusOr<std::map<std::string, std::string>> ParseModels(const std::vector<std::string>& pairs) {
-  std::map<std::string, std::string> folders;
-  for (const std::string& pair : pairs) {
-    const size_t at = pair.find('=');
-    if (at == std::string::npos || at == 0) {
-      return InvalidArgument("--model \"{}\": expected NAME=DIR", pair);
-    }
-    folders[pair.substr(0, at)] = pair.substr(at + 1);
-  }
-  return folders;
-}
-
 int Run(Flags flags) {
   ShutdownSignals signals;
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (flags.device != "cpu") {
     return Fail(Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device));
   }
-  auto folders = ParseModels(flags.models);
-  if (!folders.ok()) return Fail(folders.status());
   if (!flags.token_file.empty()) {
     auto token = ReadFile(flags.token_file);
     if (!token.ok()) return Fail(token.status());
@@ -88,7 +74,8 @@ int Run(Flags flags) {
       clock);
   if (!caller.ok()) return Fail(caller.status());
   const auto api = MakeGrpcWorkerApi(*std::move(caller));
-  CheckpointSource models({.folders = *std::move(folders), .models_root = flags.models_root, .threads = threads});
+  CheckpointSource models(
+      {.folders = {flags.models.begin(), flags.models.end()}, .models_root = flags.models_root, .threads = threads});
 
   WorkerOptions options;
   options.id = {flags.id.empty() ? fmt::format("{}-{}", HostName(), getpid()) : flags.id};
@@ -126,7 +113,7 @@ int Main(int argc, char** argv) {
   app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(CLI::NonNegativeNumber);
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
-  app.add_option("--model", flags.models, "NAME=DIR, repeatable: a model outside the root");
+  app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
   app.add_option("--data-root", flags.data_root, "benchmark data");
   app.add_option("--id", flags.id, "worker name; default host-pid");
   app.add_flag("--exit-when-done", flags.exit_when_done, "end when no unfinished job is left");

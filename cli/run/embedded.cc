@@ -74,8 +74,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
                                         "--drain",
                                         "5"};
   for (const auto& [name, folder] : folders) {
-    arguments.push_back("--model");
-    arguments.push_back(name + "=" + folder);
+    arguments.insert(arguments.end(), {"--model", name, folder});
   }
   const auto add = [&](const char* flag, const std::string& value) {
     arguments.push_back(flag);

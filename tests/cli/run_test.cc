@@ -166,6 +166,23 @@ TEST_F(RunTest, DryRunPrintsThePlanAndRunsNothing) {
   EXPECT_FALSE(std::filesystem::exists(Out("dry")));
 }
 
+// A folder's name may hold what a flag's syntax uses, and a chat goes through the checkpoint's own template.
+TEST_F(RunTest, OddNamesAndChatPrompts) {
+  const std::string name = "epoch=3-step=100 (a)";
+  ASSERT_TRUE(model::MakeFakeCheckpoint(Model(name), {.style = model::FakeStyle::kWords}).ok());
+  const auto run = [&](const std::string& spec, const std::string& out) {
+    return RunProgram({"iha-eval", "run", "--model", Model(name), "--bench", spec, "--limit", "2", "--numerics", "fake",
+                       "--out", Out(out)});
+  };
+  const RunResult plain = run("gsm8k_demo?fewshot=1&max_new_tokens=16", "plain");
+  ASSERT_EQ(plain.exit.code, 0) << plain.err;
+  EXPECT_THAT(plain.out, HasSubstr("epoch=3-step=100 (a)"));
+  const RunResult chat = run("gsm8k_demo?fewshot=1&max_new_tokens=16&prompt=chat", "chat");
+  ASSERT_EQ(chat.exit.code, 0) << chat.err;
+  EXPECT_THAT(chat.out, HasSubstr("2/2"));
+  EXPECT_NE(Read("plain", "samples.jsonl"), Read("chat", "samples.jsonl"));
+}
+
 // Longer than the fake model's context: counted, unscored with its reason, never cut.
 TEST_F(RunTest, APromptLongerThanTheContextIsUnscoredByName) {
   ASSERT_TRUE(

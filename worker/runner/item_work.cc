@@ -4,28 +4,18 @@
 #include "common/status_macros.h"
 
 namespace iha::worker {
-namespace {
-
-absl::StatusOr<std::vector<int32_t>> PromptIds(const benchmarks::Prompt& prompt,
-                                               const tokenizer::Tokenizer& tokenizer) {
-  if (prompt.messages.empty()) return tokenizer.Encode(prompt.text, {.add_special = true});
-  return FailedPrecondition("this prompt is a chat; the worker renders plain prompts only: use ?prompt=plain");
-}
-
-}  // namespace
-
 bool ItemWork::complete() const {
   return std::all_of(samples.begin(), samples.end(), [](const auto& sample) { return sample.has_value(); });
 }
 
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
-                                     const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos,
-                                     int64_t context_tokens, int64_t index) {
+                                     PromptEncoder& encoder, const std::vector<int32_t>& eos, int64_t context_tokens,
+                                     int64_t index) {
   const SamplingParams& sampling = grant.job.entry.sampling;
   const benchmarks::Prompt prompt = benchmark.Render(index);
   ItemWork work{
       .index = index, .prompt = {}, .stops = prompt.stops, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
-  IHA_ASSIGN_OR_RETURN(work.prompt, PromptIds(prompt, tokenizer));
+  IHA_ASSIGN_OR_RETURN(work.prompt, encoder.Encode(prompt));
   if (work.prompt.empty()) {
     return FailedPrecondition("item {} of {}: its prompt has no tokens", index, grant.job.benchmark_version);
   }

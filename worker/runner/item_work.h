@@ -1,4 +1,5 @@
-// item_work.h: one item of a lease, from its prompt to the result that is committed. Pure functions.
+// item_work.h: one item of a lease, from its prompt to the result that is committed. Pure, but for the template helper
+// behind the encoder.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include "benchmarks/benchmark.h"
 #include "common/coordinator_api.h"
 #include "common/eval_types.h"
-#include "model/tokenizer/tokenizer.h"
+#include "worker/runner/prompt_encoder.h"
 
 namespace iha::worker {
 
@@ -26,10 +27,10 @@ struct ItemWork {
   bool complete() const;
 };
 
-// Renders and tokenises item `index`, and names its generations. FailedPrecondition: a chat prompt and no template.
+// Renders and tokenises item `index`, and names its generations. Errors: those of PromptEncoder.
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
-                                     const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos,
-                                     int64_t context_tokens, int64_t index);
+                                     PromptEncoder& encoder, const std::vector<int32_t>& eos, int64_t context_tokens,
+                                     int64_t index);
 
 // Grades each sample and computes the item's values; an item that does not fit is unscored, prompt_too_long.
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark, const ItemWork& work);

@@ -14,11 +14,11 @@ constexpr size_t kLookupKeys = 256;
 
 }  // namespace
 
-absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, engine::Engine& engine, EventQueue& events,
-                             Outbox& outbox) {
+absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, PromptEncoder& encoder, engine::Engine& engine,
+                             EventQueue& events, Outbox& outbox) {
   for (const int64_t index : grant_.missing) {
-    IHA_ASSIGN_OR_RETURN(ItemWork work, PrepareItem(grant_, *benchmark_, *model.tokenizer, model.eos,
-                                                    engine.info().context_tokens, index));
+    IHA_ASSIGN_OR_RETURN(ItemWork work,
+                         PrepareItem(grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));
     items_.push_back(std::move(work));
   }
   IHA_RETURN_IF_ERROR(FetchKnown(api));

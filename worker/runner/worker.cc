@@ -186,6 +186,7 @@ absl::Status Worker::Load(const LeaseGrant& grant) {
   };
   IHA_ASSIGN_OR_RETURN(engine_, engine::Engine::Create(std::move(loaded_.backend), decoders, options_.engine));
   engine_->Start();
+  encoder_ = std::make_unique<PromptEncoder>(loaded_.tokenizer);
   loaded_name_ = name;
   loaded_numerics_ = grant.job.numerics_id;
   return absl::OkStatus();
@@ -198,7 +199,7 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
   ShardRun& run = runs_.emplace_back(std::move(grant), benchmark.ok() ? *benchmark : nullptr);
   absl::Status status = benchmark.status();
   if (status.ok()) status = Load(run.grant());
-  if (status.ok()) status = run.Start(api_, loaded_, *engine_, events_, *outbox_);
+  if (status.ok()) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
   if (!status.ok()) Fail(run, status);
   return absl::OkStatus();
 }

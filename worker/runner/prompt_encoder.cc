@@ -1,0 +1,28 @@
+#include "worker/runner/prompt_encoder.h"
+
+#include "common/status_macros.h"
+
+namespace iha::worker {
+
+using tokenizer::ChatMessage;
+using tokenizer::ChatTemplate;
+
+absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const benchmarks::Prompt& prompt) {
+  if (!prompt.messages.empty()) return EncodeChat(prompt.messages);
+  return tokenizer_->Encode(prompt.text, {.add_special = true});
+}
+
+absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const std::vector<benchmarks::Message>& messages) {
+  if (chat_ == nullptr) {
+    IHA_ASSIGN_OR_RETURN(chat_, ChatTemplate::Start(*tokenizer_));
+  }
+  std::vector<ChatMessage> chat;
+  for (const benchmarks::Message& message : messages) chat.push_back({message.role, message.content});
+  // A chat that ends with the assistant's own words is one that the model goes on writing.
+  const bool open = messages.back().role == "assistant";
+  const auto end = open ? ChatTemplate::End::kOpenMessage : ChatTemplate::End::kAssistant;
+  IHA_ASSIGN_OR_RETURN(const std::string text, chat_->Render(chat, end));
+  return tokenizer_->Encode(text, {.add_special = false});
+}
+
+}  // namespace iha::worker
