@@ -5,6 +5,7 @@
 #include "common/errors.h"
 #include "common/jsonl_tool.h"
 #include "common/status_macros.h"
+#include "model/tokenizer/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace iha::cli {
@@ -19,11 +20,33 @@ struct Flags {
   std::string special = "parse";
   bool add_special = false;
   bool skip_special = false;
+  bool chat = false;
 };
+
+// The prompt that a chat becomes, with the head of the answer; the template writes its special tokens itself.
+int RunTokenizeChat(const Flags& flags, const Tokenizer& tokenizer) {
+  const auto chat = tokenizer::ChatTemplate::Start(tokenizer);
+  if (!chat.ok()) return Fail("tokenize", chat.status());
+  return RunJsonlToolOnFile({.name = "iha-eval tokenize",
+                             .consumes = {"messages"},
+                             .step = [&](const Json& in, Json& out) -> absl::Status {
+                               const auto messages = in.find("messages");
+                               if (messages == in.end()) {
+                                 return InvalidArgument("field \"messages\": missing; expected a list of messages");
+                               }
+                               IHA_ASSIGN_OR_RETURN(
+                                   const std::string text,
+                                   (*chat)->RenderJson(messages->dump(), tokenizer::ChatTemplate::End::kAssistant));
+                               out["ids"] = tokenizer.Encode(text, {.add_special = false});
+                               return absl::OkStatus();
+                             }},
+                            flags.file);
+}
 
 int RunTokenize(const Flags& flags) {
   const auto tokenizer = Tokenizer::Load(flags.model);
   if (!tokenizer.ok()) return Fail("tokenize", tokenizer.status());
+  if (flags.chat) return RunTokenizeChat(flags, **tokenizer);
   const Tokenizer::EncodeOptions options{.add_special = flags.add_special, .parse_special = flags.special == "parse"};
   return RunJsonlToolOnFile({.name = "iha-eval tokenize",
                              .consumes = {"text"},
@@ -59,6 +82,7 @@ void AddTokenize(CLI::App& app, Command& command) {
   encode->add_option("--special", flags->special, "special tokens inside the text: parse them, or take them as text")
       ->check(CLI::IsMember({"parse", "text"}));
   encode->add_flag("--add-special", flags->add_special, "run the post-processor (BOS and the like)");
+  encode->add_flag("--chat", flags->chat, "{\"messages\"} through the checkpoint's chat template");
   encode->add_option("file", flags->file, "JSON Lines file; - = stdin");
   encode->footer("Example:\n  echo '{\"text\":\"Hello\"}' | iha-eval tokenize --model DIR");
   encode->callback([flags, &command] { command.exit_code = RunTokenize(*flags); });
