@@ -75,6 +75,7 @@ TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
   EXPECT_EQ(cell.cell.unscored.at(Unscored::kPending), 2);
   EXPECT_FALSE(cell.cell.complete());
   EXPECT_FALSE(cell.rank.has_value());
+  EXPECT_FALSE(cell.delta.has_value());
   EXPECT_FALSE(table->rows[1].average_rank.has_value());
   EXPECT_THAT(table->notes, Contains(HasSubstr("2 of 4 items pending")));
   EXPECT_THAT(RenderMarkdown(*table), HasSubstr("100.00*"));
