@@ -121,7 +121,7 @@ struct CommitItemsRequest {  // fenced; one IMMEDIATE transaction
   std::vector<ItemResult> items;
 };
 // Per item, in order: OK (stored or equal replay), AlreadyExists (another value stored first), Aborted (fence lost),
-// FailedPrecondition (shard final, generation missing).
+// FailedPrecondition (shard final, generation missing), InvalidArgument (malformed), Internal (other grades: try again).
 struct CommitItemsReply {
   std::vector<absl::Status> outcomes;
   bool shard_done = false;
@@ -135,7 +135,7 @@ struct ReleaseLeaseRequest {
   Fence fence;
   ReleaseReason reason = ReleaseReason::kDrain;  // kDrain is not charged to the shard
   std::string error;                             // one line, for kFailed
-  bool permanent = false;                        // kFailed: bad data, no retry helps (quarantine)
+  bool permanent = false;                        // kFailed: bad data, no retry helps (split to one item, quarantine)
 };
 
 // ---- client side -----------------------------------------------------------------------------------------------

@@ -37,8 +37,10 @@ absl::Status CheckUnscoredItem(const ItemResult& item) {
   return absl::OkStatus();
 }
 
+// Internal: this attempt is spoilt, but the data are sound; another worker may well get it right. InvalidArgument would
+// tell the worker that no retry helps.
 absl::Status Differs(const ItemResult& item, const std::string& what) {
-  return InvalidArgument(
+  return Internal(
       "item {} ({}): {} differs from what the coordinator computes from the stored text; worker and "
       "coordinator must be the same version of iha-eval",
       item.index, item.item_id, what);
@@ -96,7 +98,8 @@ absl::Status ResultIngest::Regrade(const Context& context, const ItemResult& ite
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Status> ResultIngest::Land(WriteTxn& txn, const Context& context, const ItemResult& item) const {
+absl::StatusOr<absl::Status> ResultIngest::Land(WriteTxn& txn, const Context& context, const ItemResult& item,
+                                                const absl::Status& checked) const {
   const JobId& job = context.job.id;
   // (a)
   IHA_ASSIGN_OR_RETURN(const std::optional<Digest> stored, txn.ItemHash(job, item.index));
@@ -111,6 +114,7 @@ absl::StatusOr<absl::Status> ResultIngest::Land(WriteTxn& txn, const Context& co
                                            .at = context.now}));
     return AlreadyExists("item {}: another result is stored already; the first one stays", item.index);
   }
+  if (!checked.ok()) return checked;
   // (b)
   if (IsFinal(context.shard.state)) {
     return FailedPrecondition("shard {}: {}, it takes no more results", Raw(context.shard.id),
@@ -164,10 +168,7 @@ absl::Status ResultIngest::CommitAll(WriteTxn& txn, const std::vector<absl::Stat
   context->job = *job;
   bool landed = false;
   for (size_t i = 0; i < context->request.items.size(); ++i) {
-    absl::Status outcome = checked[i];
-    if (outcome.ok()) {
-      IHA_ASSIGN_OR_RETURN(outcome, Land(txn, *context, context->request.items[i]));
-    }
+    IHA_ASSIGN_OR_RETURN(absl::Status outcome, Land(txn, *context, context->request.items[i], checked[i]));
     landed = landed || outcome.ok();
     reply->outcomes.push_back(std::move(outcome));
   }

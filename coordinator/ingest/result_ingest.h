@@ -1,9 +1,10 @@
 // result_ingest.h: judges and stores committed items (docs/contracts/commit.md; style of an optimistic, fenced writer).
 //
-// Before the transaction: shape checks, and the grades and values computed again from the stored texts. Inside the one
-// IMMEDIATE transaction, for each item in order:
-//   (a) already stored: equal digest -> OK whatever the fence says (a lost reply's replay); unequal -> AlreadyExists,
-//       first write wins, a divergence row;
+// Outside the transaction, as grading takes time: shape checks, and the grades and values computed again from the
+// stored texts. Inside the one IMMEDIATE transaction, for each item in order:
+//   (a) already stored: equal digest -> OK whatever the checks and the fence say (a lost reply's replay); unequal ->
+//       AlreadyExists, first write wins, a divergence row;
+//   then what the checks found: InvalidArgument (shape: no retry helps), Internal (grades differ: another attempt may);
 //   (b) shard final or job cancelled -> FailedPrecondition;
 //   (c) fence not the row's current one -> Aborted (from PENDING the current fence still lands its work);
 //   (d) insert;  (e) the last missing item moves the shard to DONE, exactly one row changed.
@@ -34,7 +35,8 @@ class ResultIngest {
   struct Context;
   absl::Status CheckItem(const Context& context, const ItemResult& item) const;
   absl::Status Regrade(const Context& context, const ItemResult& item) const;
-  absl::StatusOr<absl::Status> Land(WriteTxn& txn, const Context& context, const ItemResult& item) const;
+  absl::StatusOr<absl::Status> Land(WriteTxn& txn, const Context& context, const ItemResult& item,
+                                    const absl::Status& checked) const;
   absl::Status CommitAll(WriteTxn& txn, const std::vector<absl::Status>& checked, Context* context,
                          CommitItemsReply* reply) const;
   absl::Status FinishIfComplete(WriteTxn& txn, const Context& context, CommitItemsReply* reply) const;
