@@ -42,7 +42,7 @@ RescueDecision Decide(const RescueFacts& facts, const RescueConfig& config) {
   if (facts.end == AttemptEnd::kDrained) return decision;
   decision.charge = true;
   if (facts.end == AttemptEnd::kFailed && facts.permanent) {
-    decision.action = RescueAction::kQuarantine;
+    decision.action = GiveUp(facts.missing_items);
     return decision;
   }
   int charged = facts.charged + 1;

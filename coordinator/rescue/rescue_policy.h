@@ -1,7 +1,7 @@
 // rescue_policy.h: what happens to a shard whose attempt ended without finishing it. One pure decision.
 //
 // - drained by the worker itself: granted again, nothing charged;
-// - bad data (permanent): quarantined, no retry helps;
+// - bad data (permanent): no retry helps; split in half, down to the one bad item, which is quarantined;
 // - several shards failed on one worker: the worker is to blame, it gets no more grants and the shards are refunded;
 // - leases lost on two different workers: the shard is poison: split in half, down to one item, which is quarantined;
 // - attempts used up: as poison;
