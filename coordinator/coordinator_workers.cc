@@ -58,9 +58,11 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
                                  .permanent = false,
                                  .reason = "the worker process was started anew",
                                  .at = clock_.Now()};
+        bool wrote = false;
+        const absl::Status rescued = Rescue(txn, ended, config_.rescue, &benchmarks_, &wrote).status();
+        if (!rescued.ok() && wrote) return rescued;  // half a rescue must not be committed
         // What cannot be rescued now stays leased to nobody alive and runs out by itself.
-        if (!Rescue(txn, ended, config_.rescue, &benchmarks_).ok()) continue;
-        given_up.push_back(shard);
+        if (rescued.ok()) given_up.push_back(shard);
       }
     }
     if (!known.has_value() || restarted) {

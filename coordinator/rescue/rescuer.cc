@@ -135,7 +135,7 @@ ItemResult UnscoredItem(const JobSpec& job, int64_t index, const std::string& it
 }
 
 absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt, const RescueConfig& config,
-                                      BenchmarkPool* pool) {
+                                      BenchmarkPool* pool, bool* wrote) {
   const ShardRecord& shard = attempt.shard;
   IHA_ASSIGN_OR_RETURN(const std::optional<JobRecord> job, txn.FindJob(shard.job));
   if (!job.has_value()) return Internal("shard {}: its job is missing", static_cast<int64_t>(shard.id));
@@ -146,6 +146,7 @@ absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt
   if (decision.action == RescueAction::kQuarantine) {
     IHA_ASSIGN_OR_RETURN(benchmark, pool->Get(job->spec));
   }
+  if (wrote != nullptr) *wrote = true;
   IHA_RETURN_IF_ERROR(txn.AppendAttempt({.shard = shard.id,
                                          .fence = shard.fence,
                                          .worker = shard.owner,

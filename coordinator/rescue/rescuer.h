@@ -20,9 +20,10 @@ struct EndedAttempt {
 
 // Writes the attempt's end, refunds, children, quarantined item rows and the shard's new state.
 // Thread: the store's writer. Errors: those of the store, and of opening the benchmark (quarantine needs item ids):
-// then nothing was written yet.
+// then nothing was written yet. `wrote` (may be null) becomes true before the first write: an error after that must
+// undo the transaction.
 absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt, const RescueConfig& config,
-                                      BenchmarkPool* pool);
+                                      BenchmarkPool* pool, bool* wrote = nullptr);
 
 // A row that says why an item has no score; every metric gets the same reason.
 ItemResult UnscoredItem(const JobSpec& job, int64_t index, const std::string& item_id, Unscored reason);
