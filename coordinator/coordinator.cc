@@ -82,8 +82,9 @@ absl::Status Coordinator::Start() {
 }
 
 absl::Status Coordinator::Tick() {
-  IHA_RETURN_IF_ERROR(RescueExpired());
-  return FillInValues();
+  absl::Status rescued = RescueExpired();
+  const absl::Status filled = FillInValues();
+  return rescued.ok() ? filled : rescued;
 }
 
 absl::StatusOr<bool> Coordinator::AllDone() {
@@ -107,9 +108,10 @@ absl::Status Coordinator::RescueExpired() {
   for (const Lease& lease : expired) {
     const std::string reason = fmt::format("lease expired: no heartbeat from {} for {} s", lease.worker.value,
                                            absl::ToInt64Seconds(config_.lease.ttl));
-    IHA_RETURN_IF_ERROR(RescueOne(lease, AttemptEnd::kLost, false, reason, clock_.Now() - (elapsed - lease.deadline)));
+    // One that cannot be rescued now is tried again later; it must not keep the others waiting.
+    first.Update(RescueOne(lease, AttemptEnd::kLost, false, reason, clock_.Now() - (elapsed - lease.deadline)));
   }
-  return absl::OkStatus();
+  return first;
 }
 
 absl::Status Coordinator::RescueOne(const Lease& lease, AttemptEnd end, bool permanent, const std::string& reason,

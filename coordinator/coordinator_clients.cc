@@ -159,6 +159,7 @@ absl::Status Coordinator::Cancel(const SweepId& sweep) {
   }));
   absl::MutexLock lock(&mu_);
   for (const JobId& job : cancelled) book_.Cancel(job);
+  if (!cancelled.empty()) values_due_ = true;  // those without a leased shard are final now
   return absl::OkStatus();
 }
 

@@ -2,6 +2,12 @@
 
 namespace iha::coordinator {
 
+void LeaseBook::Start(const Lease& lease) {
+  if (lease.cancelled) cancelled_.insert(lease.job);
+  Lease& entered = leases_[lease.shard] = lease;
+  entered.cancelled = cancelled_.contains(lease.job);
+}
+
 void LeaseBook::Restore(Lease lease, absl::Duration now) {
   // Golden-ratio steps spread consecutive shard ids evenly over [0, 1) without any random state.
   const double step = static_cast<double>(static_cast<int64_t>(lease.shard)) * 0.6180339887498949;
@@ -23,6 +29,7 @@ void LeaseBook::End(ShardId shard, const Fence& fence) {
 }
 
 int LeaseBook::Cancel(const JobId& job) {
+  cancelled_.insert(job);
   int marked = 0;
   for (auto& [shard, lease] : leases_) {
     if (lease.job != job) continue;
@@ -43,14 +50,6 @@ std::vector<Lease> LeaseBook::ExpiredAt(absl::Duration now) const {
     if (lease.deadline <= now) expired.push_back(lease);
   }
   return expired;
-}
-
-std::vector<Lease> LeaseBook::HeldBy(const WorkerId& worker) const {
-  std::vector<Lease> held;
-  for (const auto& [shard, lease] : leases_) {
-    if (lease.worker == worker) held.push_back(lease);
-  }
-  return held;
 }
 
 }  // namespace iha::coordinator

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ class LeaseBook {
  public:
   explicit LeaseBook(LeaseConfig config) : config_(config) {}
 
-  // A grant was committed. Replaces what the book knew of the shard.
-  void Start(const Lease& lease) { leases_[lease.shard] = lease; }
+  // A grant was committed. Replaces what the book knew of the shard, but never forgets that the job was cancelled: the
+  // cancel may have come between the grant's commit and this call.
+  void Start(const Lease& lease);
   // A live lease found at start-up: deadline = now + ttl + this shard's part of the spread. `lease.deadline` is
   // ignored.
   void Restore(Lease lease, absl::Duration now);
@@ -43,18 +45,18 @@ class LeaseBook {
   bool Renew(ShardId shard, const Fence& fence, const WorkerId& worker, absl::Duration now);
   // Forgets the lease if `fence` is still its fence.
   void End(ShardId shard, const Fence& fence);
-  // Marks the job's leases; returns how many there are.
+  // Marks the job's leases, those that start later included; returns how many there are now.
   int Cancel(const JobId& job);
 
   const Lease* Find(ShardId shard) const;
   std::vector<Lease> ExpiredAt(absl::Duration now) const;  // deadline <= now, by shard
-  std::vector<Lease> HeldBy(const WorkerId& worker) const;
   size_t size() const { return leases_.size(); }
   const LeaseConfig& config() const { return config_; }
 
  private:
   const LeaseConfig config_;
   std::map<ShardId, Lease> leases_;
+  std::set<JobId> cancelled_;
 };
 
 }  // namespace iha::coordinator

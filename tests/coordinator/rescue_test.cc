@@ -41,8 +41,10 @@ TEST(RescuePolicy, Table) {
       {"failed after losses on two workers", Facts(kFailed, 1, 2, 4), RescueAction::kRetry, true, false},
       {"failed once", Facts(kFailed, 0, 0, 4), RescueAction::kRetry, true, false},
       {"failed for the last time", Facts(kFailed, 2, 0, 1), RescueAction::kQuarantine, true, false},
-      {"bad data", With(Facts(kFailed, 0, 0, 4), [](RescueFacts& f) { f.permanent = true; }), RescueAction::kQuarantine,
-       true, false},
+      {"bad data, one item", With(Facts(kFailed, 0, 0, 1), [](RescueFacts& f) { f.permanent = true; }),
+       RescueAction::kQuarantine, true, false},
+      {"bad data among sound items", With(Facts(kFailed, 0, 0, 4), [](RescueFacts& f) { f.permanent = true; }),
+       RescueAction::kSplit, true, false},
       {"a lost lease is never permanent", With(Facts(kLost, 0, 1, 4), [](RescueFacts& f) { f.permanent = true; }),
        RescueAction::kRetry, true, false},
       {"drained", Facts(kDrained, 2, 1, 4), RescueAction::kRetry, false, false},
@@ -149,8 +151,24 @@ TEST(LeaseBook, CancelledLeasesAreNotExtended) {
   EXPECT_EQ(book.Cancel(lease.job), 1);
   EXPECT_TRUE(book.Renew(lease.shard, lease.fence, {"w"}, absl::Seconds(10)));
   EXPECT_EQ(book.Find(lease.shard)->deadline, absl::Seconds(30));
-  EXPECT_EQ(book.HeldBy({"w"}).size(), 1u);
-  EXPECT_TRUE(book.HeldBy({"x"}).empty());
+}
+
+// The cancel's thread may reach the book before the thread that committed the grant does.
+TEST(LeaseBook, ALeaseEnteredAfterItsJobsCancelIsCancelled) {
+  LeaseBook book({});
+  const Lease lease = LeaseOf(1, "w", absl::Seconds(30));
+  EXPECT_EQ(book.Cancel(lease.job), 0);
+  book.Start(lease);
+  EXPECT_TRUE(book.Find(lease.shard)->cancelled);
+  const Lease other = LeaseOf(2, "v", absl::Seconds(30));
+  book.Start(other);
+  EXPECT_FALSE(book.Find(other.shard)->cancelled);
+  Lease restored = LeaseOf(3, "u", {});
+  restored.cancelled = true;
+  book.Restore(restored, absl::ZeroDuration());
+  restored.cancelled = false;
+  book.Start(restored);  // its grant was asked for once more after a restart
+  EXPECT_TRUE(book.Find(restored.shard)->cancelled);
 }
 
 TEST(LeaseBook, RestoredLeasesGetAFullTtlAndComeApart) {

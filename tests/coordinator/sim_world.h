@@ -32,7 +32,7 @@ class SimWorld {
 
   absl::Status Open();
   absl::Status Restart();
-  // Moves the clock in steps of at most a second with a Tick after each, as the service's loop would.
+  // Moves the clock in steps of at most a second with a Tick after each, as the service's loop would. The first error.
   absl::Status Advance(absl::Duration by);
 
   // Makes `call` as the config says; `call` must not keep the coordinator.

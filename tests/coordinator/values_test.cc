@@ -50,7 +50,13 @@ class ValuesTest : public ::testing::Test {
         return fmt::format("{} {} {} {}", snapshot.jobs.size(), layout, baseline, format);
       };
     }
-    auto opened = Coordinator::Open(store_.get(), &clock_, SimOpener(), config);
+    const BenchmarkOpener opener =
+        [this](const BenchmarkRef& ref) -> absl::StatusOr<std::unique_ptr<const benchmarks::Benchmark>> {
+      const auto items = ref.options.find("items");
+      if (items != ref.options.end() && items->second == lost_items_) return NotFound("its data are gone");
+      return OpenSimBenchmark(ref);
+    };
+    auto opened = Coordinator::Open(store_.get(), &clock_, opener, config);
     ASSERT_TRUE(opened.ok()) << opened.status();
     coordinator_ = *std::move(opened);
   }
@@ -99,6 +105,27 @@ class ValuesTest : public ::testing::Test {
       }
     }
   }
+  // Introduces a worker that offers `model`, and asks for one shard.
+  AcquireLeaseReply Acquire(const std::string& worker, const std::string& model) {
+    EXPECT_TRUE(
+        coordinator_
+            ->RegisterWorker(
+                {.request_id = {"h"}, .worker = {worker}, .incarnation = 1, .numerics_ids = {}, .description = ""})
+            .ok());
+    EXPECT_TRUE(
+        coordinator_
+            ->OfferModels(
+                {.request_id = {"o"}, .worker = {worker}, .offers = {{model, SimWeights(model), SimTokenizer(), 64}}})
+            .ok());
+    const auto reply = coordinator_->AcquireLease({.request_id = {"one"},
+                                                   .worker = {worker},
+                                                   .incarnation = 1,
+                                                   .models = {model},
+                                                   .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()},
+                                                   .max_tokens = 1000});
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply.ok() ? *reply : AcquireLeaseReply{};
+  }
   std::pair<size_t, size_t> Rows(const SweepId& sweep) {
     size_t values = 0;
     size_t ranks = 0;
@@ -127,6 +154,7 @@ class ValuesTest : public ::testing::Test {
   SimulatedClock clock_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Coordinator> coordinator_;
+  std::string lost_items_;  // benchmarks with this many items do not open any more
   int metric_calls_ = 0;
   int rank_calls_ = 0;
 };
@@ -145,6 +173,34 @@ TEST_F(ValuesTest, CellsAtTheJobsEndRanksAtTheSweepsEnd) {
   // Nothing new: nothing is computed again.
   ASSERT_TRUE(coordinator_->Tick().ok());
   Start(true);
+  EXPECT_EQ(metric_calls_, 2);
+  EXPECT_EQ(rank_calls_, 1);
+}
+
+TEST_F(ValuesTest, ARescueThatFailsDoesNotKeepValuesBack) {
+  Start(true);
+  SweepSpec stuck = SimSweep(1, 1, 1);
+  stuck.max_attempts = 1;
+  ASSERT_TRUE(coordinator_->Submit(stuck).ok());
+  ASSERT_TRUE(Acquire("holder", "m").grant.has_value());
+  const SweepId sweep = SubmitTwoModels();
+  Work("m");
+  Work("m2");
+  lost_items_ = "1";  // the quarantine that is due needs item ids
+  clock_.Advance(absl::Seconds(31));
+  EXPECT_EQ(coordinator_->Tick().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Rows(sweep), std::make_pair(size_t{4}, size_t{2}));
+}
+
+// A cancel may be a job's last step: nothing else would have its values computed.
+TEST_F(ValuesTest, CancelMakesValuesDue) {
+  Start(true);
+  const SweepId sweep = SubmitTwoModels();
+  Work("m");
+  ASSERT_TRUE(coordinator_->Tick().ok());
+  ASSERT_EQ(metric_calls_, 1);
+  ASSERT_TRUE(coordinator_->Cancel(sweep).ok());
+  ASSERT_TRUE(coordinator_->Tick().ok());
   EXPECT_EQ(metric_calls_, 2);
   EXPECT_EQ(rank_calls_, 1);
 }
