@@ -7,11 +7,14 @@
 namespace iha {
 namespace {
 
-// SIGUSR1 to the watching thread ends it.
+// How soon Unwatch is noticed.
+constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 100'000'000};
+
 sigset_t WatchedSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
   return set;
 }
 
@@ -23,22 +26,21 @@ ShutdownSignals::ShutdownSignals() {
 }
 
 void ShutdownSignals::Watch(std::function<void()> on_first) {
-  thread_ = std::thread([on_first = std::move(on_first)] {
+  thread_ = std::thread([this, on_first = std::move(on_first)] {
     const sigset_t set = WatchedSignals();
-    for (int count = 0;;) {
-      int number = 0;
-      if (sigwait(&set, &number) != 0) continue;
-      if (number == SIGUSR1) return;
+    for (int count = 0; !unwatch_.load();) {
+      if (sigtimedwait(&set, nullptr, &kPoll) < 0) continue;  // nothing came
       if (++count > 1) _exit(130);
       on_first();
     }
   });
 }
 
-ShutdownSignals::~ShutdownSignals() {
-  if (!thread_.joinable()) return;
-  pthread_kill(thread_.native_handle(), SIGUSR1);
-  thread_.join();
+void ShutdownSignals::Unwatch() {
+  unwatch_.store(true);
+  if (thread_.joinable()) thread_.join();
 }
+
+ShutdownSignals::~ShutdownSignals() { Unwatch(); }
 
 }  // namespace iha

@@ -4,6 +4,7 @@
 // a thread of its own. The first signal calls `on_first`; a second one ends the process at once (status 130).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -13,13 +14,16 @@ class ShutdownSignals {
  public:
   // Blocks the signals; nothing is called before Watch.
   ShutdownSignals();
-  // on_first may block; it runs on the watching thread.
+  // on_first runs on the watching thread and must not block: the second signal waits behind it.
   void Watch(std::function<void()> on_first);
+  // Afterwards on_first is not running and never will: call it before what on_first uses is destroyed. Idempotent.
+  void Unwatch();
   ~ShutdownSignals();
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
  private:
+  std::atomic<bool> unwatch_{false};
   std::thread thread_;
 };
 

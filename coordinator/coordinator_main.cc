@@ -67,6 +67,7 @@ int Run(Flags flags) {
     const absl::MutexLock lock(&mu);
     mu.Await(absl::Condition(&stop));
   }
+  signals.Unwatch();
   Print("stopping");
   (*server)->Shutdown(absl::Seconds(5));
   return kExitOk;

@@ -56,6 +56,7 @@ std::string HostName() {
 
 int Run(Flags flags) {
   ShutdownSignals signals;
+  std::atomic<bool> stopping{false};
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (flags.device != "cpu") {
     return Fail(Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device));
@@ -69,9 +70,13 @@ int Run(Flags flags) {
 
   link::SilenceGrpcLog();
   RealClock clock;
-  auto caller = link::Caller::Open(
-      flags.endpoint, {.deadline = absl::Seconds(flags.deadline_s), .attempt = absl::Seconds(30), .on_retry = Print},
-      clock);
+  auto caller = link::Caller::Open(flags.endpoint,
+                                   {.deadline = absl::Seconds(flags.deadline_s),
+                                    .attempt = absl::Seconds(30),
+                                    .jitter_key = static_cast<uint64_t>(getpid()),
+                                    .on_retry = Print,
+                                    .stopped = [&stopping] { return stopping.load(); }},
+                                   clock);
   if (!caller.ok()) return Fail(caller.status());
   const auto api = MakeGrpcWorkerApi(*std::move(caller));
   CheckpointSource models(
@@ -91,8 +96,12 @@ int Run(Flags flags) {
   options.drain = absl::Seconds(flags.drain_s);
   options.log = Print;
   Worker worker(*api, models, clock, std::move(options));
-  signals.Watch([&worker] { worker.Stop(); });
+  signals.Watch([&] {
+    stopping.store(true);
+    worker.Stop();
+  });
   const absl::Status status = worker.Run();
+  signals.Unwatch();
   return status.ok() ? kExitOk : Fail(status);
 }
 

@@ -67,6 +67,10 @@ absl::Status Caller::CallFor(absl::Duration deadline, const Attempt& attempt) {
       return Unavailable("coordinator {} did not answer within {} ({} attempts): {}", address_,
                          absl::FormatDuration(deadline), number, std::string(status.message()));
     }
+    if (policy_.stopped && policy_.stopped()) {
+      return Unavailable("coordinator {}: {}; not tried again, the program is stopping", address_,
+                         std::string(status.message()));
+    }
     if (number == 1 && policy_.on_retry) {
       policy_.on_retry(fmt::format("coordinator {}: {}; trying again for up to {}", address_,
                                    std::string(status.message()), absl::FormatDuration(deadline)));

@@ -30,7 +30,8 @@ struct CallPolicy {
   absl::Duration deadline = absl::Seconds(30);  // of a call with all its attempts
   absl::Duration attempt = absl::Seconds(20);   // of one attempt, never beyond the call's own deadline
   uint64_t jitter_key = 0;                      // differs between callers, so that a fleet does not come back in step
-  std::function<void(const std::string& line)> on_retry;
+  std::function<void(const std::string& line)> on_retry = nullptr;
+  std::function<bool()> stopped = nullptr;  // true: the program is ending, try no further (Unavailable); may be unset
 };
 
 class Caller {

@@ -39,6 +39,7 @@ absl::StatusOr<std::string> CheckpointSource::FolderOf(const std::string& name) 
   }
   std::error_code error;
   const fs::path root = fs::canonical(options_.models_root, error);
+  if (error) return NotFound("--models-root {}: {}", options_.models_root, error.message());
   const fs::path folder = fs::canonical(root / name, error);
   if (error || !fs::is_directory(folder, error)) return NotFound("no such folder below {}", options_.models_root);
   // A link may point anywhere inside the root (hub caches do), not out of it.
@@ -68,11 +69,13 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
                        model::OpenModel(folder, {.threads = options_.threads, .numerics = numerics->second}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {
+    offers_.erase(name);  // the next offer is of what is there now
     return FailedPrecondition("{}: the weights changed since they were offered (found {}, offered {})", folder,
                               loaded.backend->info().weights.Hex(), offer.weights.Hex());
   }
   const Digest text = model::TextDigest(*loaded.tokenizer, loaded.eos);
   if (text != offer.tokenizer) {
+    offers_.erase(name);
     return FailedPrecondition("{}: the tokenizer or eos ids changed since they were offered (found {}, offered {})",
                               folder, text.Hex(), offer.tokenizer.Hex());
   }

@@ -23,12 +23,14 @@ size_t BytesOf(const Generation& generation) {
 
 }  // namespace
 
-Outbox::Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events)
+Outbox::Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events,
+               std::function<bool()> stopped)
     : api_(api),
       worker_(std::move(worker)),
       incarnation_(incarnation),
       clock_(clock),
       events_(events),
+      stopped_(std::move(stopped)),
       queue_(kHighItems, kLowItems),
       thread_([this] { Loop(); }) {}
 
@@ -119,7 +121,7 @@ template <class Call>
 absl::Status Outbox::WithRetries(Call call) {
   for (int attempt = 1;; attempt++) {
     const absl::Status status = call();
-    if (!IsRetryable(status)) return status;
+    if (!IsRetryable(status) || stopped_()) return status;
     const absl::Duration pause = Backoff({.maximum = absl::Seconds(5)}, attempt, static_cast<uint64_t>(requests_));
     const absl::MutexLock lock(&mu_);
     const bool stop = clock_.AwaitUntil(

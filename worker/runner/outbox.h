@@ -6,6 +6,7 @@
 // Push blocks when the coordinator is slow (the queue is bounded): then the worker stops acquiring (`congested`).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,8 +28,9 @@ struct OutboxItem {
 
 class Outbox {
  public:
-  // All must outlive the outbox.
-  Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events);
+  // All must outlive the outbox. `stopped`: true once the program is ending; then nothing is retried any more.
+  Outbox(WorkerApi& api, WorkerId worker, int64_t incarnation, Clock& clock, EventQueue& events,
+         std::function<bool()> stopped);
   // Delivers what is queued, unless Abandon was called; joins the thread.
   ~Outbox();
 
@@ -53,6 +55,7 @@ class Outbox {
   const int64_t incarnation_;
   Clock& clock_;
   EventQueue& events_;
+  const std::function<bool()> stopped_;
   BoundedQueue<OutboxItem> queue_;
   int64_t requests_ = 0;  // outbox thread only
 

@@ -108,7 +108,8 @@ absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
 }
 
 absl::Status Worker::Run() {
-  outbox_ = std::make_unique<Outbox>(api_, options_.id, options_.incarnation, clock_, events_);
+  outbox_ = std::make_unique<Outbox>(api_, options_.id, options_.incarnation, clock_, events_,
+                                     [this] { return stopping_.load(); });
   absl::Status status = Register();
   while (status.ok() && !stopping_.load()) {
     if (keeper_->TakeNotRegistered()) status = Register();
@@ -198,10 +199,19 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
   absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> benchmark = OpenFor(grant.job);
   ShardRun& run = runs_.emplace_back(std::move(grant), benchmark.ok() ? *benchmark : nullptr);
   absl::Status status = benchmark.status();
-  if (status.ok()) status = Load(run.grant());
+  if (status.ok()) {
+    status = Load(run.grant());
+    // Otherwise the next shards of this model would be pulled and failed one after another.
+    if (!status.ok()) Disown(run.grant().job.model.name, status);
+  }
   if (status.ok()) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
   if (!status.ok()) Fail(run, status);
   return absl::OkStatus();
+}
+
+void Worker::Disown(const std::string& model, const absl::Status& status) {
+  std::erase(accepted_, model);
+  SetUnusable(model, std::string(Text(status)));
 }
 
 ShardRun* Worker::Find(ShardId shard, Fence fence) {
@@ -275,7 +285,6 @@ void Worker::DrainLeases(absl::Duration patience) {
     std::optional<Event> event = events_.WaitPopUntil(clock_, std::min(deadline, clock_.Elapsed() + kTick));
     if (event.has_value()) std::visit([this](auto& e) { Handle(std::move(e)); }, *event);
   }
-  if (runs_.empty() && patience > absl::ZeroDuration()) return;
   // What is in the outbox is still sent, once: a commit with the row's last fence is accepted after the release too.
   outbox_->Abandon();
   for (const ShardRun& run : runs_) {

@@ -58,6 +58,8 @@ class Worker {
  private:
   absl::Status Register();
   void OfferModels(const std::vector<std::string>& wanted);
+  // A model of ours that cannot be loaded after all.
+  void Disown(const std::string& model, const absl::Status& status);
   void SetUnusable(const std::string& name, const std::string& reason);
   // Why none of `wanted` can be served here; OK if one can.
   absl::Status Unserved(const std::vector<std::string>& wanted) const;
