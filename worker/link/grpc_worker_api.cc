@@ -34,8 +34,8 @@ class GrpcWorkerApi final : public WorkerApi {
     wire::HeartbeatRequest out;
     codec::ToWire(request, &out);
     wire::HeartbeatReply in;
-    IHA_RETURN_IF_ERROR(caller_->CallFor(
-        absl::ZeroDuration(), [&](grpc::ClientContext& context) { return stub_->Heartbeat(&context, out, &in); }));
+    IHA_RETURN_IF_ERROR(caller_->CallOnce(
+        kHeartbeatLimit, [&](grpc::ClientContext& context) { return stub_->Heartbeat(&context, out, &in); }));
     return codec::FromWire(in);
   }
   absl::StatusOr<LookupGenerationsReply> LookupGenerations(const LookupGenerationsRequest& request) override;
