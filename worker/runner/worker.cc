@@ -6,6 +6,7 @@
 
 #include "common/errors.h"
 #include "common/fault_point.h"
+#include "common/retry.h"
 #include "common/status_macros.h"
 #include "worker/engine/tokenizer_decoder.h"
 
@@ -259,7 +260,9 @@ void Worker::Fail(ShardRun& run, const absl::Status& status) {
   Log(fmt::format("shard {} of {}: {}", static_cast<int64_t>(run.grant().shard), run.grant().job.model.name,
                   Text(status)));
   if (engine_ != nullptr) run.Abandon(*engine_);
-  Release(run, ReleaseReason::kFailed, status);
+  // A call that was not repeated because we are stopping says nothing against the shard.
+  const bool cut_short = stopping_.load() && IsRetryable(status);
+  Release(run, cut_short ? ReleaseReason::kDrain : ReleaseReason::kFailed, status);
   Drop(run.grant().shard, run.grant().fence);
 }
 

@@ -1,0 +1,293 @@
+// A worker's life in one process, against the real coordinator over a database in memory: the sweep is finished, what
+// cannot be served ends the worker by name, a drain hands its work to the next worker without a charge.
+#include "worker/runner/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "coordinator/coordinator.h"
+#include "coordinator/service/service.h"
+#include "coordinator/store/sqlite_store.h"
+#include "model/fake_model.h"
+#include "tests/support/temp_dir.h"
+#include "worker/runner/checkpoint_source.h"
+
+namespace iha::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TempDir;
+
+constexpr int64_t kItems = 4;
+
+CheckpointSourceOptions RootAt(const std::string& folder) {
+  return {.folders = {}, .models_root = folder, .threads = 1};
+}
+
+void MakeModel(const std::string& folder, uint64_t seed = 1) {
+  ASSERT_TRUE(model::MakeFakeCheckpoint(folder, {.seed = seed, .style = model::FakeStyle::kWords}).ok());
+}
+
+SweepSpec DemoSweep(const std::string& model) {
+  SweepEntry entry;
+  entry.benchmark.name = "gsm8k_demo";
+  entry.sampling.temperature = 0.8;
+  entry.sampling.samples = 2;
+  entry.sampling.max_new_tokens = 32;
+  entry.limit = kItems;
+  SweepSpec spec;
+  spec.models = {{.name = model, .weights_digest = ""}};
+  spec.entries = {entry};
+  spec.numerics.backend = "fake";
+  // One item a shard, so that a drain finds shards begun and shards untouched.
+  spec.shard_tokens = 1;
+  return spec;
+}
+
+// Everything of a coordinator but its network.
+struct World {
+  World() {
+    auto opened_store = coordinator::OpenSqliteStore({.path = ""});
+    EXPECT_TRUE(opened_store.ok()) << opened_store.status();
+    store = *std::move(opened_store);
+    coordinator::CoordinatorConfig config;
+    config.version = "test";
+    config.idle_retry = absl::Milliseconds(20);
+    auto opened = coordinator::Coordinator::Open(store.get(), &clock, coordinator::OpenerFor(""), std::move(config));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    api = *std::move(opened);
+  }
+  void Submit(const std::string& model) {
+    const auto submitted = api->Submit(DemoSweep(model));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    sweep = *submitted;
+  }
+  SweepProgress Progress() {
+    auto progress = api->Status(sweep);
+    EXPECT_TRUE(progress.ok()) << progress.status();
+    return progress.value_or(SweepProgress{});
+  }
+  // Hashes of the stored items, in order.
+  std::vector<Digest> ItemHashes() {
+    std::vector<Digest> hashes;
+    const absl::Status read = store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+      const auto jobs = txn.Jobs(sweep);
+      if (!jobs.ok()) return jobs.status();
+      for (int64_t item = 0; item < kItems; item++) {
+        const auto hash = txn.ItemHash(jobs->at(0).id, item);
+        if (!hash.ok()) return hash.status();
+        if (hash->has_value()) hashes.push_back(**hash);
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(read.ok()) << read;
+    return hashes;
+  }
+  std::vector<coordinator::AttemptRecord> AttemptsOf(const std::string& worker) {
+    std::vector<coordinator::AttemptRecord> attempts;
+    const absl::Status read = store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+      auto found = txn.AttemptsOf({worker});
+      if (found.ok()) attempts = *std::move(found);
+      return found.status();
+    });
+    EXPECT_TRUE(read.ok()) << read;
+    return attempts;
+  }
+  int64_t LeasedShards() {
+    size_t leased = 0;
+    const absl::Status read = store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+      const auto found = txn.LeasedShards();
+      if (found.ok()) leased = found->size();
+      return found.status();
+    });
+    EXPECT_TRUE(read.ok()) << read;
+    return static_cast<int64_t>(leased);
+  }
+
+  RealClock clock;
+  std::unique_ptr<coordinator::Store> store;
+  std::unique_ptr<coordinator::Coordinator> api;
+  SweepId sweep;
+};
+
+WorkerOptions OptionsFor(const std::string& id) {
+  WorkerOptions options;
+  options.id = {id};
+  options.incarnation = 1;
+  options.description = "test";
+  options.exit_when_done = true;
+  options.engine.kv_bytes = int64_t{64} << 20;
+  return options;
+}
+
+// Passes calls on; tells of each grant, and can refuse commits.
+class Observed final : public WorkerApi {
+ public:
+  Observed(WorkerApi& api, std::function<void(int grants)> on_grant) : api_(api), on_grant_(std::move(on_grant)) {}
+  absl::StatusOr<RegisterWorkerReply> RegisterWorker(const RegisterWorkerRequest& r) override {
+    return api_.RegisterWorker(r);
+  }
+  absl::StatusOr<OfferModelsReply> OfferModels(const OfferModelsRequest& r) override { return api_.OfferModels(r); }
+  absl::StatusOr<AcquireLeaseReply> AcquireLease(const AcquireLeaseRequest& r) override {
+    auto reply = api_.AcquireLease(r);
+    if (reply.ok() && reply->grant.has_value()) on_grant_(++grants_);
+    return reply;
+  }
+  absl::StatusOr<HeartbeatReply> Heartbeat(const HeartbeatRequest& r) override { return api_.Heartbeat(r); }
+  absl::StatusOr<LookupGenerationsReply> LookupGenerations(const LookupGenerationsRequest& r) override {
+    return api_.LookupGenerations(r);
+  }
+  absl::StatusOr<PutGenerationsReply> PutGenerations(const PutGenerationsRequest& r) override {
+    return api_.PutGenerations(r);
+  }
+  absl::StatusOr<CommitItemsReply> CommitItems(const CommitItemsRequest& r) override {
+    if (refuse_commits.load()) return absl::UnavailableError("no commits now");
+    return api_.CommitItems(r);
+  }
+  absl::Status ReleaseLease(const ReleaseLeaseRequest& r) override {
+    releases.push_back(r.reason);
+    return api_.ReleaseLease(r);
+  }
+
+  std::vector<ReleaseReason> releases;
+  std::atomic<bool> refuse_commits{false};
+
+ private:
+  WorkerApi& api_;
+  const std::function<void(int grants)> on_grant_;
+  int grants_ = 0;
+};
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { MakeModel(dir_.File("models/alpha")); }
+  absl::Status RunWorker(World& world, const std::string& id) {
+    CheckpointSource models(RootAt(dir_.File("models")));
+    Worker worker(*world.api, models, world.clock, OptionsFor(id));
+    return worker.Run();
+  }
+  TempDir dir_;
+};
+
+TEST_F(WorkerTest, FinishesTheSweepAndEnds) {
+  World world;
+  world.Submit("alpha");
+  const absl::Status status = RunWorker(world, "w");
+  EXPECT_TRUE(status.ok()) << status;
+  const SweepProgress progress = world.Progress();
+  EXPECT_EQ(progress.state, "done");
+  ASSERT_EQ(progress.jobs.size(), 1);
+  EXPECT_EQ(progress.jobs[0].scored, kItems);
+  EXPECT_EQ(progress.jobs[0].unscored, 0);
+  EXPECT_EQ(world.ItemHashes().size(), kItems);
+  EXPECT_EQ(world.LeasedShards(), 0);
+}
+
+TEST_F(WorkerTest, AnAbsentModelEndsItByName) {
+  World world;
+  world.Submit("gone");
+  const absl::Status status = RunWorker(world, "w");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("gone: no such folder"));
+  EXPECT_THAT(world.AttemptsOf("w"), IsEmpty());
+}
+
+// `patience` zero: what is begun is given back; else it is finished first.
+TEST_F(WorkerTest, StopReleasesUnchargedAndAnotherWorkerFinishesToTheSameItems) {
+  World calm;
+  calm.Submit("alpha");
+  ASSERT_TRUE(RunWorker(calm, "w").ok());
+
+  for (const absl::Duration patience : {absl::ZeroDuration(), absl::Seconds(20)}) {
+    SCOPED_TRACE(absl::FormatDuration(patience));
+    World world;
+    world.Submit("alpha");
+    CheckpointSource models(RootAt(dir_.File("models")));
+    WorkerOptions options = OptionsFor("stopped");
+    options.drain = patience;
+    // Told to stop with its second lease granted and not begun.
+    std::function<void()> stop;
+    Observed api(*world.api, [&](int grants) {
+      if (grants == 2) stop();
+    });
+    Worker worker(api, models, world.clock, options);
+    stop = [&] {
+      // Else a fast engine might leave nothing to release.
+      api.refuse_commits.store(patience == absl::ZeroDuration());
+      worker.Stop();
+    };
+    const absl::Status status = worker.Run();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(world.LeasedShards(), 0);
+    const auto attempts = world.AttemptsOf("stopped");
+    EXPECT_THAT(coordinator::Charged(attempts), IsEmpty());
+    EXPECT_NE(world.Progress().state, "done");
+    const size_t kept = world.ItemHashes().size();
+    if (patience == absl::ZeroDuration()) {
+      EXPECT_THAT(api.releases, ::testing::Contains(ReleaseReason::kDrain));
+      EXPECT_THAT(api.releases, ::testing::Not(::testing::Contains(ReleaseReason::kFailed)));
+    } else {
+      EXPECT_THAT(api.releases, IsEmpty());
+      EXPECT_EQ(kept, 2) << "both begun items were finished";
+    }
+    EXPECT_LT(kept, static_cast<size_t>(kItems));
+
+    const absl::Status finished = RunWorker(world, "next");
+    EXPECT_TRUE(finished.ok()) << finished;
+    EXPECT_EQ(world.Progress().state, "done");
+    EXPECT_EQ(world.ItemHashes(), calm.ItemHashes());
+  }
+}
+
+TEST(CheckpointSourceTest, RefusesNamesThatLeaveTheRoot) {
+  const TempDir dir;
+  MakeModel(dir.File("outside"));
+  MakeModel(dir.File("root/team/inside"));
+  fs::create_directory_symlink(dir.File("outside"), dir.File("root/leads_out"));
+  fs::create_directory_symlink(dir.File("root/team/inside"), dir.File("root/stays"));
+  // The root's name as a prefix of another folder's is not the root.
+  MakeModel(dir.File("root2"));
+  fs::create_directory_symlink(dir.File("root2"), dir.File("root/neighbour"));
+
+  CheckpointSource models(RootAt(dir.File("root")));
+  for (const std::string& name :
+       {std::string("../outside"), std::string("team/../../outside"), dir.File("outside"), dir.File("root/team/inside"),
+        std::string("leads_out"), std::string("neighbour"), std::string(".."), std::string("."), std::string("")}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(models.Offer(name).status().code(), absl::StatusCode::kNotFound) << models.Offer(name).status();
+    EXPECT_EQ(models.Load(name, NumericsSpec{.backend = "fake"}.Id()).status().code(), absl::StatusCode::kNotFound);
+  }
+  const auto inside = models.Offer("team/inside");
+  ASSERT_TRUE(inside.ok()) << inside.status();
+  const auto linked = models.Offer("stays");
+  ASSERT_TRUE(linked.ok()) << linked.status();
+  EXPECT_EQ(linked->weights, inside->weights);
+}
+
+TEST(CheckpointSourceTest, WeightsThatChangedSinceTheOfferAreNotLoaded) {
+  const TempDir dir;
+  MakeModel(dir.File("alpha"), 1);
+  CheckpointSource models(RootAt(dir.path()));
+  const std::string numerics = NumericsSpec{.backend = "fake"}.Id();
+  const auto before = models.Offer("alpha");
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_TRUE(models.Load("alpha", numerics).ok());
+  MakeModel(dir.File("alpha"), 2);
+  const absl::Status changed = models.Load("alpha", numerics).status();
+  EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition) << changed;
+  EXPECT_THAT(std::string(changed.message()), AllOf(HasSubstr("alpha"), HasSubstr(before->weights.Hex())));
+  // The next offer is of what is there now, and that is loaded.
+  const auto after = models.Offer("alpha");
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_NE(after->weights, before->weights);
+  EXPECT_TRUE(models.Load("alpha", numerics).ok());
+}
+
+}  // namespace
+}  // namespace iha::worker
