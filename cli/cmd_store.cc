@@ -17,6 +17,7 @@
 #include "coordinator/store/invariants.h"
 #include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
+#include "coordinator/summary.h"
 #include "reports/render.h"
 
 namespace iha::cli {
@@ -107,22 +108,7 @@ absl::StatusOr<std::vector<SweepSummary>> ListFromFile(const std::string& db) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(db));
   std::vector<SweepSummary> summaries;
   IHA_RETURN_IF_ERROR(store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
-    IHA_ASSIGN_OR_RETURN(const auto sweeps, txn.Sweeps());
-    for (const coordinator::SweepRecord& sweep : sweeps) {
-      SweepSummary& summary = summaries.emplace_back();
-      summary.sweep = sweep.id;
-      summary.run_tag = sweep.spec.run_tag;
-      summary.submitted = sweep.submitted;
-      bool cancelled = false;
-      IHA_ASSIGN_OR_RETURN(const auto jobs, txn.Jobs(sweep.id));
-      for (const coordinator::JobRecord& job : jobs) {
-        IHA_ASSIGN_OR_RETURN(const coordinator::JobCounts counts, txn.Counts(job.id));
-        summary.planned += job.spec.items;
-        summary.finished += counts.scored + counts.unscored;
-        cancelled = cancelled || job.cancel_requested;
-      }
-      summary.state = cancelled ? "cancelled" : summary.finished == summary.planned ? "done" : "running";
-    }
+    IHA_ASSIGN_OR_RETURN(summaries, coordinator::Summaries(txn));
     return absl::OkStatus();
   }));
   return summaries;

@@ -3,58 +3,15 @@
 #include "common/status_macros.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/lease/transition.h"
-#include "coordinator/state/job_machine.h"
 #include "coordinator/store/snapshot_reader.h"
+#include "coordinator/summary.h"
+#include "reports/table.h"
 
 namespace iha::coordinator {
 namespace {
 
 // A worker that has said nothing for this many heartbeats is not shown as live.
 constexpr int kLiveHeartbeats = 3;
-
-std::string Describe(const SweepEntry& entry) {
-  std::string text = benchmarks::ToString(entry.benchmark);
-  text += fmt::format(" k={} T={} top_p={} top_k={} seed={} max_new_tokens={}", entry.sampling.samples,
-                      entry.sampling.temperature, entry.sampling.top_p, entry.sampling.top_k, entry.sampling.seed,
-                      entry.sampling.max_new_tokens);
-  if (entry.limit.has_value()) text += fmt::format(" limit={}", *entry.limit);
-  return text;
-}
-
-bool Bound(const std::vector<ModelBinding>& bindings, const std::string& model) {
-  return std::any_of(bindings.begin(), bindings.end(), [&](const ModelBinding& b) { return b.model == model; });
-}
-
-JobState StateOf(const JobRecord& job, const JobCounts& counts, const std::vector<ModelBinding>& bindings) {
-  return Derive({.model_bound = Bound(bindings, job.spec.model.name),
-                 .cancel_requested = job.cancel_requested,
-                 .open_shards = counts.open_shards > 0});
-}
-
-// "cancelled" if any job was, "done" if all are, else "running".
-std::string SweepState(const std::vector<JobState>& jobs) {
-  bool done = true;
-  for (const JobState state : jobs) {
-    if (state == JobState::kCancelling || state == JobState::kCancelled) return "cancelled";
-    done = done && state == JobState::kDone;
-  }
-  return done ? "done" : "running";
-}
-
-absl::StatusOr<SweepSummary> Summarize(ReadTxn& txn, const SweepRecord& sweep) {
-  SweepSummary summary{.sweep = sweep.id, .state = "", .run_tag = sweep.spec.run_tag, .submitted = sweep.submitted};
-  IHA_ASSIGN_OR_RETURN(const std::vector<JobRecord> jobs, txn.Jobs(sweep.id));
-  IHA_ASSIGN_OR_RETURN(const std::vector<ModelBinding> bindings, txn.Bindings(sweep.id));
-  std::vector<JobState> states;
-  for (const JobRecord& job : jobs) {
-    IHA_ASSIGN_OR_RETURN(const JobCounts counts, txn.Counts(job.id));
-    states.push_back(StateOf(job, counts, bindings));
-    summary.planned += job.spec.items;
-    summary.finished += counts.scored + counts.unscored;
-  }
-  summary.state = SweepState(states);
-  return summary;
-}
 
 }  // namespace
 
@@ -99,7 +56,7 @@ absl::StatusOr<SweepProgress> Coordinator::Status(const SweepId& sweep) {
       progress.leased_shards += counts.leased_shards;
       progress.jobs.push_back({.job = job.id,
                                .model = job.spec.model.name,
-                               .entry = Describe(job.spec.entry),
+                               .entry = reports::Describe(job.spec.entry),
                                .state = NameOf(states.back()),
                                .planned = job.spec.items,
                                .scored = counts.scored,
@@ -126,12 +83,7 @@ absl::StatusOr<SweepProgress> Coordinator::Status(const SweepId& sweep) {
 absl::StatusOr<std::vector<SweepSummary>> Coordinator::List() {
   std::vector<SweepSummary> summaries;
   IHA_RETURN_IF_ERROR(store_.Read([&](ReadTxn& txn) -> absl::Status {
-    summaries.clear();
-    IHA_ASSIGN_OR_RETURN(const std::vector<SweepRecord> sweeps, txn.Sweeps());
-    for (const SweepRecord& sweep : sweeps) {
-      IHA_ASSIGN_OR_RETURN(SweepSummary summary, Summarize(txn, sweep));
-      summaries.push_back(std::move(summary));
-    }
+    IHA_ASSIGN_OR_RETURN(summaries, Summaries(txn));
     return absl::OkStatus();
   }));
   return summaries;
