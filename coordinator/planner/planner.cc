@@ -5,6 +5,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha::coordinator {
 namespace {
@@ -138,18 +139,13 @@ EntryPlan PlanEntry(const benchmarks::Benchmark& benchmark, const SweepSpec& spe
 
 absl::Status ValidateModelName(const std::string& name) {
   const auto bad = [&name](const char* why) {
-    std::string shown = name.substr(0, 80);
-    for (char& c : shown) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    }
-    return InvalidArgument("models: \"{}\": {}; expected a path below the workers' models root", shown, why);
+    return InvalidArgument("models: \"{}\": {}; expected a path below the workers' models root", TerminalSafe(name, 80),
+                           why);
   };
   if (name.empty()) return bad("empty name");
   if (name.size() > 512) return bad("longer than 512 bytes");
   if (name.front() == '/') return bad("absolute path");
-  for (const char c : name) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return bad("control character");
-  }
+  if (TerminalSafe(name) != name) return bad("control character, direction override or broken UTF-8");
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
     const std::string part = name.substr(begin, end - begin);

@@ -39,8 +39,8 @@ int64_t EstimateTokens(const benchmarks::Prompt& prompt, const SamplingParams& s
 // Cuts items 0..n-1 into ranges of whole items of at most `shard_tokens` each; an item larger than that stands alone.
 std::vector<NewShard> CutShards(const std::vector<int64_t>& item_tokens, int64_t shard_tokens);
 
-// A model's path below the models root: relative, no empty, "." or ".." components, at most 512 bytes, no control
-// characters. InvalidArgument says which.
+// A model's path below the models root: relative, no empty, "." or ".." components, at most 512 bytes, nothing
+// that TerminalSafe would escape. InvalidArgument says which.
 absl::Status ValidateModelName(const std::string& name);
 
 }  // namespace iha::coordinator

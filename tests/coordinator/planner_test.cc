@@ -114,6 +114,10 @@ struct Bad {
   const char* message;
 };
 
+TEST(Planner, OddModelNamesAreNames) {
+  for (const char* name : {"a=b", "a b/c", "caf\xC3\xA9", "..a"}) EXPECT_TRUE(ValidateModelName(name).ok()) << name;
+}
+
 TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
   const Bad rows[] = {
       {"no model", [](SweepSpec& s) { s.models.clear(); }, "models: empty"},
@@ -122,6 +126,9 @@ TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
       {"absolute", [](SweepSpec& s) { s.models[0].name = "/m"; }, "absolute path"},
       {"empty part", [](SweepSpec& s) { s.models[0].name = "a//b"; }, "empty component"},
       {"trailing slash", [](SweepSpec& s) { s.models[0].name = "a/"; }, "empty component"},
+      {"C1 control", [](SweepSpec& s) { s.models[0].name = "a\xC2\x9B"; }, "control character"},
+      {"bidi", [](SweepSpec& s) { s.models[0].name = "a\xE2\x80\xAE"; }, "direction override"},
+      {"bytes", [](SweepSpec& s) { s.models[0].name = "a\xFF"; }, "broken UTF-8"},
       {"control", [](SweepSpec& s) { s.models[0].name = "a\nb"; }, "control character"},
       {"digest", [](SweepSpec& s) { s.models[0].weights_digest = "12"; }, "64 hex characters"},
       {"no entry", [](SweepSpec& s) { s.entries.clear(); }, "entries: empty"},
