@@ -1,7 +1,5 @@
 #include "reports/aggregate.h"
 
-#include "common/canonical.h"
-
 namespace iha::reports {
 namespace {
 
@@ -85,13 +83,6 @@ std::vector<Cell> CellsOf(const JobRows& job) {
   std::vector<Cell> cells;
   for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) cells.push_back(CellOf(job, i));
   return cells;
-}
-
-Digest RowsDigest(const JobRows& job) {
-  CanonicalWriter w("iha.rows", 1);
-  w.Bytes(job.id.digest).List(job.items.size());
-  for (const ItemRow& item : job.items) w.Int(item.index).Bytes(item.hash);
-  return w.Hash();
 }
 
 }  // namespace iha::reports

@@ -42,7 +42,4 @@ struct Cell {
 // One cell for each of job.spec.entry.metrics, in order.
 std::vector<Cell> CellsOf(const JobRows& job);
 
-// Identity of the rows that a job's cells were computed from: equal rows, equal digest.
-Digest RowsDigest(const JobRows& job);
-
 }  // namespace iha::reports

@@ -17,10 +17,7 @@ absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snaps
   std::vector<MetricValueRecord> records;
   for (const reports::Cell& cell : reports::CellsOf(job)) {
     MetricValueRecord& record = records.emplace_back();
-    record.job = job.id;
     record.metric = cell.metric;
-    record.grader_version = job.spec.grader_version;
-    record.items_digest = reports::RowsDigest(job);
     record.planned = cell.planned;
     record.scored = cell.scored;
     if (!cell.value.has_value()) continue;
@@ -33,15 +30,10 @@ absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snaps
 
 absl::StatusOr<std::vector<AverageRankRecord>> AverageRankRows(const reports::Snapshot& snapshot) {
   IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, {}));
-  Sha256 rows;
-  for (const reports::JobRows& job : snapshot.jobs) rows.Update(reports::RowsDigest(job).Hex());
-  const Digest digest = rows.Finish();
   std::vector<AverageRankRecord> records;
   for (size_t m = 0; m < table.rows.size(); m++) {
     AverageRankRecord& record = records.emplace_back();
-    record.sweep = snapshot.sweep;
     record.model_index = static_cast<int32_t>(m);
-    record.items_digest = digest;
     if (table.rows[m].average_rank.has_value()) record.value = table.rows[m].average_rank->ToDouble();
   }
   return records;
