@@ -87,14 +87,14 @@ absl::Status Coordinator::Tick() {
   return rescued.ok() ? filled : rescued;
 }
 
-absl::StatusOr<bool> Coordinator::AllDone() {
-  bool done = false;
-  IHA_RETURN_IF_ERROR(store_.Read([&](ReadTxn& txn) -> absl::Status {
-    IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork());
-    done = !work.any;
-    return absl::OkStatus();
-  }));
-  return done;
+void Coordinator::ServeOnly(const SweepId& sweep) {
+  absl::MutexLock lock(&mu_);
+  only_sweep_ = sweep;
+}
+
+std::optional<SweepId> Coordinator::OnlySweep() {
+  absl::MutexLock lock(&mu_);
+  return only_sweep_;
 }
 
 absl::Status Coordinator::RescueExpired() {

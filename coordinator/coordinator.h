@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -37,7 +38,8 @@ struct CoordinatorConfig {
 #endif
 
   // reports' aggregation: a finished job's cells and, once all jobs of a sweep are final, its average ranks. Called off
-  // the writer thread. Unset: no such rows are written.
+  // the writer thread; the coordinator fills in the keys (job, sweep, grader version, digest). Unset: no such rows are
+  // written.
   std::function<absl::StatusOr<std::vector<MetricValueRecord>>(const reports::Snapshot&, size_t job)> metric_values;
   std::function<absl::StatusOr<std::vector<AverageRankRecord>>(const reports::Snapshot&)> average_ranks;
   // reports' tables, for ClientApi::Table. Unset: Table answers Unimplemented.
@@ -55,8 +57,9 @@ class Coordinator final : public WorkerApi, public ClientApi {
   // One step of the background loop: rescues expired leases, computes values of finished jobs. main calls it about
   // once a second, tests by hand.
   absl::Status Tick();
-  // True when no job of any sweep is unfinished.
-  absl::StatusOr<bool> AllDone();
+  // From now on workers are bound to, granted and told of this sweep alone; all_done means that it is done. For a run
+  // that brings its own workers to a database that may hold other, interrupted sweeps.
+  void ServeOnly(const SweepId& sweep);
 
   absl::StatusOr<RegisterWorkerReply> RegisterWorker(const RegisterWorkerRequest& request) override;
   absl::StatusOr<OfferModelsReply> OfferModels(const OfferModelsRequest& request) override;
@@ -88,6 +91,7 @@ class Coordinator final : public WorkerApi, public ClientApi {
   absl::Status RescueExpired();
   absl::Status RescueOne(const Lease& lease, AttemptEnd end, bool permanent, const std::string& reason, absl::Time at);
   absl::Status FillInValues();
+  std::optional<SweepId> OnlySweep();
   absl::Status FillInValuesOf(const SweepRecord& sweep);
   absl::Status GrantIn(WriteTxn& txn, const AcquireLeaseRequest& request, AcquireLeaseReply* reply);
   absl::StatusOr<LeaseGrant> DescribeGrant(WriteTxn& txn, const ShardRecord& shard);
@@ -103,6 +107,7 @@ class Coordinator final : public WorkerApi, public ClientApi {
   LeaseBook book_ ABSL_GUARDED_BY(mu_);
   std::map<WorkerId, Seen> seen_ ABSL_GUARDED_BY(mu_);
   bool values_due_ ABSL_GUARDED_BY(mu_) = true;  // some job may have become final
+  std::optional<SweepId> only_sweep_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace iha::coordinator

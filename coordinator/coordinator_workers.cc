@@ -72,7 +72,7 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
                                             .description = request.description,
                                             .blamed = ""}));
     }
-    IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork());
+    IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep()));
     reply.wanted_models = work.models;
     return absl::OkStatus();
   }));
@@ -101,7 +101,7 @@ absl::StatusOr<OfferModelsReply> Coordinator::OfferModels(const OfferModelsReque
                         .context_tokens = offer.context_tokens});
       IHA_RETURN_IF_ERROR(txn.RecordOffer(request.worker, offers.back()));
     }
-    IHA_ASSIGN_OR_RETURN(reply, BindOffers(txn, offers));
+    IHA_ASSIGN_OR_RETURN(reply, BindOffers(txn, offers, OnlySweep()));
     return absl::OkStatus();
   }));
   return reply;
@@ -145,12 +145,13 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
     if (shard.has_value() && shard->state == ShardState::kLeased && shard->fence == before->fence) granted = shard;
   } else {
     IHA_ASSIGN_OR_RETURN(const std::vector<ModelBinding> offers, txn.Offers(request.worker));
-    IHA_RETURN_IF_ERROR(BindOffers(txn, offers).status());  // sweeps submitted since the offer
+    IHA_RETURN_IF_ERROR(BindOffers(txn, offers, OnlySweep()).status());  // sweeps submitted since the offer
     IHA_ASSIGN_OR_RETURN(const std::optional<ShardId> id, txn.PickShard({.worker = request.worker,
                                                                          .models = request.models,
                                                                          .numerics_ids = request.numerics_ids,
                                                                          .max_tokens = request.max_tokens,
-                                                                         .now = clock_.Now()}));
+                                                                         .now = clock_.Now(),
+                                                                         .only = OnlySweep()}));
     if (id.has_value()) {
       IHA_ASSIGN_OR_RETURN(const std::optional<ShardRecord> shard, txn.FindShard(*id));
       if (!shard.has_value()) return Internal("shard {}: picked, but gone", Raw(*id));
@@ -160,7 +161,7 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
   if (granted.has_value()) {
     IHA_ASSIGN_OR_RETURN(reply->grant, DescribeGrant(txn, *granted));
   }
-  IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork());
+  IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep()));
   reply->wanted_models = work.models;
   reply->all_done = !work.any;
   if (!reply->grant.has_value() && !before.has_value()) {

@@ -38,10 +38,12 @@ bool Contains(const std::vector<std::string>& list, const std::string& value) {
 
 }  // namespace
 
-absl::StatusOr<OfferModelsReply> BindOffers(WriteTxn& txn, const std::vector<ModelBinding>& offers) {
+absl::StatusOr<OfferModelsReply> BindOffers(WriteTxn& txn, const std::vector<ModelBinding>& offers,
+                                            const std::optional<SweepId>& only) {
   OfferModelsReply reply;
   IHA_ASSIGN_OR_RETURN(const std::vector<OpenModel> open, txn.OpenModels());
   for (const OpenModel& wanted : open) {
+    if (only.has_value() && wanted.sweep != *only) continue;
     for (const ModelBinding& offer : offers) {
       if (offer.model != wanted.model.name) continue;
       IHA_ASSIGN_OR_RETURN(const std::vector<ModelBinding> bindings, txn.Bindings(wanted.sweep));

@@ -165,6 +165,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
           {.db = db, .data_root = command.data_root, .log = [&](const std::string& line) { printer.Say(line); }},
           clock));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, service->api().Submit(spec));
+  service->api().ServeOnly(sweep);  // the workers below have this run's models; other sweeps of the file wait
   IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));
   printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
                           FinishedItems(before), PlannedItems(before), db));

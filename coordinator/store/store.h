@@ -31,6 +31,7 @@ struct GrantQuery {
   std::vector<std::string> numerics_ids;
   int64_t max_tokens = 0;  // shards within it come first
   absl::Time now;
+  std::optional<SweepId> only = std::nullopt;  // set: shards of this sweep alone
 };
 struct OpenWork {
   bool any = false;                 // some shard of some job is PENDING or LEASED
@@ -54,8 +55,8 @@ class ReadTxn {
   virtual ListOr<ShardRecord> Shards(const JobId& job) = 0;  // by id
   virtual ListOr<ShardRecord> LeasedShards() = 0;            // of all jobs
   virtual MaybeOr<ShardId> PickShard(const GrantQuery& query) = 0;
-  virtual absl::StatusOr<OpenWork> FindOpenWork() = 0;
-  virtual ListOr<AttemptRecord> Attempts(ShardId shard) = 0;  // oldest first
+  virtual absl::StatusOr<OpenWork> FindOpenWork(const std::optional<SweepId>& only) = 0;  // absent: of all sweeps
+  virtual ListOr<AttemptRecord> Attempts(ShardId shard) = 0;                              // oldest first
   virtual ListOr<AttemptRecord> AttemptsOf(const WorkerId& worker) = 0;
   virtual MaybeOr<AttemptRecord> FindGrant(const WorkerId& worker, const RequestId& request) = 0;
 

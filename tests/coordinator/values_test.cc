@@ -192,6 +192,41 @@ TEST_F(ValuesTest, ARescueThatFailsDoesNotKeepValuesBack) {
   EXPECT_EQ(Rows(sweep), std::make_pair(size_t{4}, size_t{2}));
 }
 
+// An interrupted older sweep in the same file neither gets the run's workers nor keeps them from ending.
+TEST_F(ValuesTest, ServeOnlyLeavesOtherSweepsAlone) {
+  Start(false);
+  SweepSpec spec = SimSweep(4, 1, 2);
+  spec.models.push_back({"m3", ""});
+  const auto older = coordinator_->Submit(spec);
+  ASSERT_TRUE(older.ok());
+  ASSERT_TRUE(Acquire("interrupted", "m3").grant.has_value());  // a lease of it is live, too
+  const SweepId sweep = SubmitTwoModels();
+  coordinator_->ServeOnly(sweep);
+  const AcquireLeaseReply reply = Acquire("w", "m");
+  ASSERT_TRUE(reply.grant.has_value());
+  EXPECT_EQ(reply.grant->job.sweep, sweep);
+  EXPECT_EQ(reply.wanted_models, (std::vector<std::string>{"m", "m2"}));
+  EXPECT_FALSE(reply.all_done);
+  ASSERT_TRUE(coordinator_
+                  ->ReleaseLease({.request_id = {"x"},
+                                  .worker = {"w"},
+                                  .shard = reply.grant->shard,
+                                  .fence = reply.grant->fence,
+                                  .error = ""})
+                  .ok());
+  Work("m");
+  Work("m2");
+  const AcquireLeaseReply last = Acquire("late", "m");
+  EXPECT_FALSE(last.grant.has_value());
+  EXPECT_TRUE(last.all_done);
+  EXPECT_TRUE(last.wanted_models.empty());
+  const auto progress = coordinator_->Status(*older);
+  ASSERT_TRUE(progress.ok());
+  EXPECT_EQ(progress->state, "running");
+  EXPECT_EQ(progress->jobs[0].scored, 0);
+  EXPECT_EQ(progress->jobs[0].state, "waiting_for_model");  // its "m" may be another one: not bound by this run
+}
+
 // A cancel may be a job's last step: nothing else would have its values computed.
 TEST_F(ValuesTest, CancelMakesValuesDue) {
   Start(true);
