@@ -18,7 +18,7 @@ namespace iha::cli {
 struct Command {
   std::string program_folder;  // where iha-eval lies: iha-worker and iha-tool are started from here
   std::string data_root;       // --data-root, else IHA_EVAL_DATA, else ~/.local/share/iha-eval
-  bool color = false;          // stdout is a terminal and NO_COLOR is unset
+  std::string line;            // as it was called, for run.json
   bool progress = false;       // stderr is a terminal
   int exit_code = 0;
 };

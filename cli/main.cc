@@ -47,7 +47,7 @@ int Main(int argc, char** argv) {
   Command command;
   command.program_folder = ProgramFolder();
   command.data_root = DefaultDataRoot();
-  command.color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  for (int i = 0; i < argc; i++) command.line += std::string(i == 0 ? "" : " ") + argv[i];
   command.progress = isatty(STDERR_FILENO) != 0;
 
   CLI::App app("Scores language-model checkpoints: sweeps, paper tables and CI gates.", "iha-eval");

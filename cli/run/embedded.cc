@@ -91,40 +91,49 @@ std::vector<std::string> FaultArguments(const RunFlags& flags) {
   return {"--fault", flags.worker_fault};
 }
 
-// Shows progress on a terminal, else one line when work begins and one when it ends.
+// Shows progress on a terminal, else one line when work begins and one when it ends. Thread: any; the service logs
+// through it from its own.
 class ProgressPrinter {
  public:
   ProgressPrinter(const Command& command, const RunFlags& flags)
       : live_(command.progress && !flags.quiet), quiet_(flags.quiet), start_(absl::Now()) {}
 
   void Show(const SweepProgress& progress) {
+    const absl::MutexLock lock(&mu_);
     for (const std::string& note : progress.notes) {
       if (std::find(notes_.begin(), notes_.end(), note) != notes_.end()) continue;
       notes_.push_back(note);
-      Clear();
+      ClearLocked();
       std::cerr << "note: " << TerminalSafe(note) << "\n";
     }
     if (!live_) return;
-    Clear();
+    ClearLocked();
     std::cerr << meter_.Line(progress, absl::Now() - start_, TerminalWidth()) << std::flush;
     shown_ = true;
   }
   void Clear() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-    shown_ = false;
+    const absl::MutexLock lock(&mu_);
+    ClearLocked();
   }
   void Say(const std::string& line) {
-    Clear();
+    const absl::MutexLock lock(&mu_);
+    ClearLocked();
     if (!quiet_) std::cerr << TerminalSafe(line) << "\n";
   }
 
  private:
+  void ClearLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+    shown_ = false;
+  }
+
   const bool live_;
   const bool quiet_;
   const absl::Time start_;
-  ProgressMeter meter_;
-  std::vector<std::string> notes_;
-  bool shown_ = false;
+  absl::Mutex mu_;
+  ProgressMeter meter_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> notes_ ABSL_GUARDED_BY(mu_);  // shown once each
+  bool shown_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 // Waits until the sweep is done, a stop is asked for, or the workers cannot go on.
@@ -153,7 +162,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                    .worker_restarts = 0,
                    .threads = ThreadsOf(flags),
                    .db = flags.db,
-                   .command = ""};
+                   .command = command.line};
   IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
   const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
   record.db = db;

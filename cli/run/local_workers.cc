@@ -43,6 +43,7 @@ absl::Status LocalWorkers::Start() {
     unlink(LogPath(i).c_str());  // of an earlier run
     IHA_ASSIGN_OR_RETURN(ChildProcess worker, StartOne(i, true));
     workers_.push_back(std::move(worker));
+    ended_well_.push_back(false);
   }
   return absl::OkStatus();
 }
@@ -50,8 +51,14 @@ absl::Status LocalWorkers::Start() {
 absl::Status LocalWorkers::Watch() {
   for (size_t i = 0; i < workers_.size(); i++) {
     const std::optional<ExitState> exit = workers_[i].Wait(absl::ZeroDuration());
-    if (!exit.has_value() || exit->ok()) continue;  // running, or done: nothing is left to do for it
-    if (exit->code == kExitBadInput) {              // it said why, and would say it again
+    if (!exit.has_value()) continue;
+    // It may have ended because the last item has just landed: only a second look, with work still left, tells.
+    if (exit->ok() && !ended_well_[i]) {
+      ended_well_[i] = true;
+      continue;
+    }
+    ended_well_[i] = false;
+    if (exit->code == kExitBadInput) {  // it said why, and would say it again
       return FailedPrecondition("{}", LastLine(LogPath(static_cast<int>(i))));
     }
     if (++restarts_ > options_.max_restarts) {

@@ -30,8 +30,9 @@ class LocalWorkers {
   explicit LocalWorkers(LocalWorkerOptions options) : options_(std::move(options)) {}
   // NotFound when the program is not there.
   absl::Status Start();
-  // Reaps dead workers and restarts them. FailedPrecondition: a worker refused the work (bad input; its last line).
-  // Unavailable with the last line of its log once restarts are used up.
+  // Call while there is work. Reaps workers that ended, however they ended, and restarts them. FailedPrecondition: a
+  // worker refused the work (bad input; its last line). Unavailable with the last line of its log once restarts are
+  // used up.
   absl::Status Watch();
   // SIGTERM to all; those that are still there after `grace` are killed.
   void Stop(absl::Duration grace);
@@ -43,6 +44,7 @@ class LocalWorkers {
 
   const LocalWorkerOptions options_;
   std::vector<ChildProcess> workers_;
+  std::vector<bool> ended_well_;  // exit code 0 at the last look
   int restarts_ = 0;
 };
 
