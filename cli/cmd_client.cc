@@ -40,7 +40,6 @@ struct Connection {
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Flags& flags) {
   auto connection = std::make_unique<Connection>();
   link::Endpoint endpoint = flags.endpoint;
-  if (endpoint.address.empty()) return InvalidArgument("--coordinator HOST:PORT is missing");
   if (!flags.token_file.empty()) {
     IHA_ASSIGN_OR_RETURN(const std::string token, ReadFile(flags.token_file));
     endpoint.token = token.substr(0, token.find_last_not_of(" \r\n\t") + 1);
@@ -212,6 +211,11 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
   CLI::App* sub = app.add_subcommand(name, help);
   AddEndpoint(sub, *flags);
   sub->callback([flags, &command, name, action = std::move(action)] {
+    if (flags->endpoint.address.empty() && flags->db.empty()) {
+      Fail(name, InvalidArgument("--coordinator HOST:PORT is missing"));
+      command.exit_code = kExitUsage;
+      return;
+    }
     const absl::Status status = action(*flags);
     command.exit_code = status.ok() ? kExitOk : Fail(name, status);
   });
@@ -243,9 +247,10 @@ void AddClient(CLI::App& app, Command& command) {
   CLI::App* table = Add(app, command, "table", "A stored sweep as a table", flags, Table);
   table->add_option("--db", flags->db, "database file, instead of --coordinator");
   table->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
-  table->add_option("--layout", flags->table.layout, "generic, table1, table2");
+  table->add_option("--layout", flags->table.layout, "generic, table1, table2")
+      ->check(CLI::IsMember({"generic", "table1", "table2"}));
   table->add_option("--baseline", flags->table.baseline, "model that deltas are against; default the first");
-  table->add_option("--format", flags->format, "md, csv, json");
+  table->add_option("--format", flags->format, "md, csv, json")->check(CLI::IsMember({"md", "csv", "json"}));
   table->footer("Example:\n  iha-eval table --db out/iha-eval.db --sweep 3f2a --format csv");
 }
 

@@ -18,6 +18,8 @@
 namespace iha::cli {
 namespace {
 
+constexpr int64_t kMaxMib = int64_t{1} << 30;  // in bytes it still fits
+
 struct Request {
   SweepSpec spec;
   std::map<std::string, std::string> folders;
@@ -42,9 +44,6 @@ absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
     IHA_ASSIGN_OR_RETURN(request.spec, ParseSweep(text, flags.sweep_file));
     return request;
   }
-  if (flags.models.empty() || flags.benches.empty()) {
-    return InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE");
-  }
   // Table order is the order of the flags.
   std::vector<std::string> names(flags.models.size());
   for (const auto& [name, folder] : request.folders) {
@@ -63,6 +62,10 @@ void PrintFiles(const RunFlags& flags) {
 }
 
 int Run(const Command& command, RunFlags flags) {
+  if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
+    Fail("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
+    return kExitUsage;
+  }
   absl::StatusOr<Request> request = RequestOf(flags);
   if (!request.ok()) return Fail("run", request.status());
   if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
@@ -89,12 +92,12 @@ int RunExample(const std::string& name) {
 }
 
 void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
-  sub->add_option("--samples", f.samples, "samples an item");
-  sub->add_option("--temperature", f.temperature, "0 = greedy")->check(CLI::NonNegativeNumber);
+  sub->add_option("--samples", f.samples, "samples an item")->check(CLI::PositiveNumber);
+  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000");
   sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]");
   sub->add_option("--top-k", f.top_k, "0 = off");
-  sub->add_option("--seed", f.seed, "of the random streams");
-  sub->add_option("--limit", f.limit, "first N items only");
+  sub->add_option("--seed", f.seed, "of the random streams")->check(CLI::NonNegativeNumber);
+  sub->add_option("--limit", f.limit, "first N items only")->check(CLI::PositiveNumber);
   sub->add_option("--fewshot", f.fewshot, "exemplars in the prompt")->check(CLI::NonNegativeNumber);
   sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens");
   sub->add_option("--metric", f.metrics, "repeatable; default: the benchmark's");
@@ -111,20 +114,24 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--sweep", flags->sweep_file, "sweep.json instead of --model and --bench; - = stdin");
   AddSamplingFlags(run, *flags);
   run->add_flag("--dry-run", flags->dry_run, "print jobs, items and estimated tokens, run nothing");
-  run->add_option("--workers", flags->workers, "worker processes")->check(CLI::PositiveNumber);
+  run->add_option("--workers", flags->workers, "worker processes")->check(CLI::Range(1, 1024));
   run->add_option("--threads", flags->threads, "threads of each worker; 0 = cores / workers")
-      ->check(CLI::NonNegativeNumber);
-  run->add_option("--device", flags->device, "auto, cpu, cuda, emulated");
-  run->add_option("--numerics", flags->numerics, "exact, fast, torch; fake for iha_fake checkpoints");
+      ->check(CLI::Range(0, 1024));
+  run->add_option("--device", flags->device, "auto, cpu, cuda, emulated")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "emulated"}));
+  run->add_option("--numerics", flags->numerics, "exact, fast, torch; fake for iha_fake checkpoints")
+      ->check(CLI::IsMember({"exact", "fast", "torch", "fake"}));
   run->add_option("--kv-dtype", flags->kv_dtype, "f32 or bf16 (another numerics id)")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  run->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache of each worker; 0 = a quarter of what is free");
-  run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default");
+  run->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache of each worker; 0 = a quarter of what is free")
+      ->check(CLI::Range(int64_t{0}, kMaxMib));
+  run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(CLI::Range(0, 1 << 20));
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
   run->add_option("--data-root", command.data_root, "benchmark data");
   run->add_option("--db", flags->db, "database file; default OUT/iha-eval.db");
   run->add_option("--out", flags->out, "folder for tables and samples");
-  run->add_option("--layout", flags->layout, "generic, table1, table2");
+  run->add_option("--layout", flags->layout, "generic, table1, table2")
+      ->check(CLI::IsMember({"generic", "table1", "table2"}));
   run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");
   run->add_flag("--json", flags->json, "print table.json instead of Markdown");
   run->add_flag("--quiet", flags->quiet, "no progress");

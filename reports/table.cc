@@ -16,8 +16,8 @@ using scoring::Rational;
 // Above this share of truncated or empty samples a reader must be told (protocols: 256-token caps score cut answers).
 constexpr int64_t kWarnPercent = 5;
 
-absl::StatusOr<size_t> BaselineRow(const Snapshot& snapshot, const std::string& wanted) {
-  const auto& models = snapshot.spec.models;
+absl::StatusOr<size_t> BaselineRow(const SweepSpec& spec, const std::string& wanted) {
+  const auto& models = spec.models;
   if (wanted.empty()) return 0;
   for (size_t m = 0; m < models.size(); m++) {
     if (models[m].name == wanted) return m;
@@ -116,10 +116,15 @@ std::string Describe(const SweepEntry& entry) {
   return text;
 }
 
+absl::Status CheckTableOptions(const SweepSpec& spec, const TableOptions& options) {
+  if (auto columns = ColumnsOf(spec, options.layout); !columns.ok()) return columns.status();
+  return BaselineRow(spec, options.baseline).status();
+}
+
 absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options) {
   auto columns = ColumnsOf(snapshot.spec, options.layout);
   if (!columns.ok()) return columns.status();
-  auto baseline = BaselineRow(snapshot, options.baseline);
+  auto baseline = BaselineRow(snapshot.spec, options.baseline);
   if (!baseline.ok()) return baseline.status();
   const size_t entries = snapshot.spec.entries.size();
   if (snapshot.jobs.size() != snapshot.spec.models.size() * entries) {

@@ -52,6 +52,10 @@ struct Table {
   Snapshot provenance;             // the snapshot without its item rows
 };
 
+// What BuildTable would refuse of `options` for any snapshot of `spec` (metrics filled in): to be asked before hours of
+// work whose table nobody could build.
+absl::Status CheckTableOptions(const SweepSpec& spec, const TableOptions& options);
+
 absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options);
 
 // "gsm8k?fewshot=5 k=5 T=0.6 top_p=1 top_k=0 seed=1234 max_new_tokens=256 limit=24": an entry in one line.

@@ -28,6 +28,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
+// A run whose database takes nothing for so long ends: somebody has to make room.
+constexpr absl::Duration kNothingStored = absl::Seconds(20);
+// Workers repeat a refused write at least this often.
+constexpr absl::Duration kStillFailing = absl::Seconds(5);
 
 // A private folder for the socket; its path must fit into a sockaddr, so it is not below the output folder.
 class SocketFolder {
@@ -137,10 +141,17 @@ class ProgressPrinter {
 };
 
 // Waits until the sweep is done, a stop is asked for, or the workers cannot go on.
-absl::StatusOr<bool> Supervise(coordinator::Coordinator& api, const SweepId& sweep, LocalWorkers& workers,
+absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, const SweepId& sweep, LocalWorkers& workers,
                                const std::atomic<bool>& stop, ProgressPrinter& printer) {
+  int64_t finished = -1;
+  absl::Duration moved = clock.Elapsed();  // when an item landed last
   while (!stop.load()) {
-    IHA_ASSIGN_OR_RETURN(const SweepProgress progress, api.Status(sweep));
+    IHA_ASSIGN_OR_RETURN(const SweepProgress progress, service.api().Status(sweep));
+    const absl::Duration now = clock.Elapsed();
+    if (FinishedItems(progress) != finished) moved = now;
+    finished = FinishedItems(progress);
+    const auto failed = service.last_failed_write();
+    if (failed.has_value() && now - failed->at < kStillFailing && now - moved > kNothingStored) return failed->status;
     printer.Show(progress);
     if (progress.state != "running") return false;
     IHA_RETURN_IF_ERROR(workers.Watch());
@@ -163,6 +174,10 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                    .threads = ThreadsOf(flags),
                    .db = flags.db,
                    .command = command.line};
+  const reports::TableOptions table_options{.layout = flags.layout, .baseline = flags.baseline};
+  IHA_ASSIGN_OR_RETURN(const SweepSpec full,
+                       coordinator::NormalizeSpec(spec, coordinator::OpenerFor(command.data_root)));
+  IHA_RETURN_IF_ERROR(reports::CheckTableOptions(full, table_options));
   IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
   const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
   record.db = db;
@@ -191,7 +206,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                           .count = flags.workers});
     IHA_RETURN_IF_ERROR(workers.Start());
     signals.Watch([&stop] { stop.store(true); });
-    const absl::StatusOr<bool> stopped = Supervise(service->api(), sweep, workers, stop, printer);
+    const absl::StatusOr<bool> stopped = Supervise(*service, clock, sweep, workers, stop, printer);
     printer.Clear();
     if (stopped.ok() && *stopped) printer.Say("stopping: the workers finish what they have begun (again: at once)");
     workers.Stop(absl::Seconds(stopped.ok() ? 10 : 1));
@@ -201,9 +216,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
     interrupted = *stopped;
   }
   record.ended = absl::Now();
-  IHA_ASSIGN_OR_RETURN(
-      reports::Table table,
-      WriteOutputs(service->store(), sweep, {.layout = flags.layout, .baseline = flags.baseline}, flags.out, record));
+  IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
   return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = interrupted};
 }
 

@@ -16,8 +16,9 @@ std::string LastLine(const std::string& path) {
   if (!text.ok()) return "no log";
   const size_t end = text->find_last_not_of("\r\n");
   if (end == std::string::npos) return "its log is empty";
-  const size_t begin = text->rfind('\n', end);
-  return TerminalSafe(text->substr(begin == std::string::npos ? 0 : begin + 1, 400), 400);
+  const size_t before = text->rfind('\n', end);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  return TerminalSafe(text->substr(begin, end + 1 - begin), 400);
 }
 
 }  // namespace

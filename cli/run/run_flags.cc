@@ -23,11 +23,6 @@ std::string LastComponents(const fs::path& path, int count) {
   return name.string();
 }
 
-absl::Status CheckPositive(const char* flag, int64_t value) {
-  if (value > 0) return absl::OkStatus();
-  return InvalidArgument("{}: found {}; expected a number from 1", flag, value);
-}
-
 absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& bench) {
   SweepEntry entry;
   absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(bench);
@@ -101,8 +96,6 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
 }
 
 absl::StatusOr<SweepSpec> SpecOf(const RunFlags& flags, const std::vector<std::string>& names) {
-  if (flags.limit.has_value()) IHA_RETURN_IF_ERROR(CheckPositive("--limit", *flags.limit));
-  if (flags.samples.has_value()) IHA_RETURN_IF_ERROR(CheckPositive("--samples", *flags.samples));
   SweepSpec spec;
   for (const std::string& name : names) spec.models.push_back({.name = name, .weights_digest = ""});
   for (const std::string& bench : flags.benches) {

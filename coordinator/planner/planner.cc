@@ -12,12 +12,16 @@ namespace {
 
 constexpr int32_t kMaxSamples = 4096;
 constexpr int32_t kMaxNewTokens = 1 << 20;
+// No more than what the wire carries (proto/codec): a worker must be able to read every job that is planned.
+constexpr double kMaxTemperature = 1000;
+constexpr size_t kMaxTagBytes = 1024;
 constexpr size_t kMaxModels = 1000;
 constexpr size_t kMaxEntries = 1000;
 
 absl::Status ValidateSampling(const SamplingParams& p, const std::string& where) {
-  if (!std::isfinite(p.temperature) || p.temperature < 0) {
-    return InvalidArgument("{}: temperature {}; expected a number >= 0 (0 = greedy)", where, p.temperature);
+  if (!(p.temperature >= 0 && p.temperature <= kMaxTemperature)) {
+    return InvalidArgument("{}: temperature {}; expected a number from 0 (greedy) to {}", where, p.temperature,
+                           kMaxTemperature);
   }
   if (!(p.top_p > 0 && p.top_p <= 1)) {
     return InvalidArgument("{}: top_p {}; expected a number in (0, 1] (1 = off)", where, p.top_p);

@@ -47,6 +47,8 @@ absl::StatusOr<std::string> RenderTable(const reports::Snapshot& snapshot, const
 }
 
 constexpr absl::Duration kTick = absl::Seconds(1);
+// While writes fail, the log says so this often.
+constexpr absl::Duration kSayAgain = absl::Minutes(1);
 
 }  // namespace
 
@@ -56,7 +58,11 @@ BenchmarkOpener OpenerFor(const std::string& data_root) {
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, Clock& clock) {
   std::unique_ptr<Service> service(new Service(std::move(options), clock));
-  IHA_ASSIGN_OR_RETURN(service->store_, OpenSqliteStore({.path = service->options_.db}));
+  IHA_ASSIGN_OR_RETURN(service->store_,
+                       OpenSqliteStore({.path = service->options_.db,
+                                        .on_failed_write = [self = service.get()](const absl::Status& status) {
+                                          self->OnFailedWrite(status);
+                                        }}));
   CoordinatorConfig config;
   config.version = kVersion;
   config.metric_values = MetricValues;
@@ -75,6 +81,22 @@ Service::~Service() {
     stopping_ = true;
   }
   if (ticker_.joinable()) ticker_.join();
+}
+
+void Service::OnFailedWrite(const absl::Status& status) {
+  {
+    const absl::MutexLock lock(&failed_mu_);
+    const absl::Duration now = clock_.Elapsed();
+    failed_ = {.status = status, .at = now};
+    if (now - said_ < kSayAgain) return;
+    said_ = now;
+  }
+  if (options_.log) options_.log(std::string(status.message()));
+}
+
+std::optional<FailedWrite> Service::last_failed_write() const {
+  const absl::MutexLock lock(&failed_mu_);
+  return failed_;
 }
 
 void Service::TickLoop() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,7 +21,13 @@ namespace iha::coordinator {
 struct ServiceOptions {
   std::string db;         // file; created if absent
   std::string data_root;  // benchmark data
-  std::function<void(const std::string& line)> log;
+  std::function<void(const std::string& line)> log = nullptr;
+};
+
+// A write that the database file could not take.
+struct FailedWrite {
+  absl::Status status;
+  absl::Duration at;  // clock.Elapsed()
 };
 
 class Service {
@@ -31,13 +38,19 @@ class Service {
 
   Coordinator& api() { return *coordinator_; }
   Store& store() { return *store_; }
+  // The last one; workers send their results again until the file takes them.
+  std::optional<FailedWrite> last_failed_write() const;
 
  private:
   Service(ServiceOptions options, Clock& clock) : options_(std::move(options)), clock_(clock) {}
   void TickLoop();
+  void OnFailedWrite(const absl::Status& status);
 
   const ServiceOptions options_;
   Clock& clock_;
+  mutable absl::Mutex failed_mu_;
+  std::optional<FailedWrite> failed_ ABSL_GUARDED_BY(failed_mu_);
+  absl::Duration said_ ABSL_GUARDED_BY(failed_mu_) = -absl::InfiniteDuration();
   std::unique_ptr<Store> store_;
   std::unique_ptr<Coordinator> coordinator_;
   absl::Mutex mu_;

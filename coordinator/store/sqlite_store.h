@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ struct SqliteStoreOptions {
   size_t queue_limit = 256;  // waiting writes
   size_t group_limit = 64;   // writes in one commit
   int64_t max_pages = 0;     // > 0: the file may not grow past it (quota)
+  // Hears of each write that the file could not take (disk full, I/O error, damage). Called on the writer thread.
+  std::function<void(const absl::Status& status)> on_failed_write = nullptr;
 };
 
 // Blocks while a migration runs.

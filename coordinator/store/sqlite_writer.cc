@@ -15,6 +15,7 @@ struct SqliteWriter::Task {
 
 SqliteWriter::SqliteWriter(const SqliteStoreOptions& options, std::unique_ptr<Connection> db)
     : group_limit_(options.group_limit),
+      on_failed_write_(options.on_failed_write),
       db_(std::move(db)),
       queue_(options.queue_limit, options.queue_limit / 2),
       thread_([this] { Loop(); }) {}
@@ -55,12 +56,18 @@ void SqliteWriter::Loop() {
       for (Task* task : group) {
         // OK of the commit leaves what the function itself returned.
         const absl::Status alone = group.size() == 1 ? status : TryGroup({task});
-        if (!alone.ok()) task->result = alone;
+        if (alone.ok()) continue;
+        task->result = alone;
+        ReportFailure(alone);
       }
     }
     const absl::MutexLock lock(&done_mu_);
     for (Task* task : group) task->done = true;  // gone once the lock is given up
   }
+}
+
+void SqliteWriter::ReportFailure(const absl::Status& status) const {
+  if (on_failed_write_) on_failed_write_(status);
 }
 
 absl::Status SqliteWriter::RunInSavepoint(Task* task) {

@@ -40,8 +40,10 @@ class SqliteWriter {
   std::vector<Task*> NextGroup();  // empty: closing and nothing is left
   absl::Status RunInSavepoint(Task* task);
   absl::Status TryGroup(const std::vector<Task*>& group);
+  void ReportFailure(const absl::Status& status) const;
 
   const size_t group_limit_;
+  const std::function<void(const absl::Status&)> on_failed_write_;
   const std::unique_ptr<Connection> db_;  // used by the writer thread only
   BoundedQueue<Task*> queue_;             // each lives on its caller's stack until it is done
   absl::Mutex done_mu_;

@@ -73,8 +73,8 @@ TEST_F(StoreCommands, TableIsTheRunsOwnInEveryFormat) {
     more.insert(more.end(), {flag, value});
     return more;
   };
-  Refuses(with("--format", "docx"), 3, "docx");
-  Refuses(with("--layout", "table3"), 3, "table3");
+  Refuses(with("--format", "docx"), 2, "docx");
+  Refuses(with("--layout", "table3"), 2, "table3");
   Refuses(with("--baseline", "gamma"), 3, "gamma");
   Refuses({"iha-eval", "table", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
 }

@@ -31,7 +31,7 @@ auto AtOnce(int threads, const Fn& call) {
 
 class ConcurrencyTest : public ::testing::Test {
  protected:
-  ConcurrencyTest() : db_("concurrency"), world_({.name = "threads", .on_disk = true}, db_.path()) {}
+  ConcurrencyTest() : world_({.name = "threads", .on_disk = true}, db_.path()) {}
 
   void SetUp() override {
     ASSERT_TRUE(world_.Open().ok());

@@ -154,7 +154,7 @@ TEST(StoreCrash, EveryPointEveryHit) {
     ++points;
     for (int nth = 1; nth < 200; ++nth) {
       const std::string what = fmt::format("{} hit {}", point.name, nth);
-      TempDb db("crash");
+      TempDb db;
       std::set<int64_t> acknowledged;
       const bool died = RunAndDie(db.path(), point.name, nth, &acknowledged);
       SimWorld world({.name = "survivor", .on_disk = true}, db.path());

@@ -81,11 +81,11 @@ TEST(Invariants, EachDamageIsNamed) {
       {"UPDATE sweep SET spec = replace(spec, '\"run_tag\":\"\"', '\"run_tag\":\"x\"')", "INV-TAB-1"},
       {"UPDATE job SET spec = replace(spec, '\"items\":6', '\"items\":7')", "INV-TAB-1"},
   };
-  TempDb sound("sound");
+  TempDb sound;
   MakeDatabase(sound.path());
   ASSERT_TRUE(Check(sound.path(), &benchmarks::ItemValues).empty());
   for (const Row& row : rows) {
-    TempDb db("damaged");
+    TempDb db;
     MakeDatabase(db.path());
     Damage(db.path(), row.sql);
     EXPECT_THAT(Check(db.path(), &benchmarks::ItemValues), Contains(StartsWith(row.invariant))) << row.sql;
@@ -93,7 +93,7 @@ TEST(Invariants, EachDamageIsNamed) {
 }
 
 TEST(Invariants, CheckedStartRefusesADamagedDatabase) {
-  TempDb db("start");
+  TempDb db;
   MakeDatabase(db.path());
   SimulatedClock clock;
   CoordinatorConfig config;
@@ -113,7 +113,7 @@ TEST(Invariants, CheckedStartRefusesADamagedDatabase) {
 
 // A vote that is not that of its samples, under a digest that fits it: seen by computing the values once more.
 TEST(Invariants, StoredValuesAreComputedAgain) {
-  TempDb db("values");
+  TempDb db;
   MakeDatabase(db.path());
   const auto another_rule = [](const std::vector<std::string>& metrics,
                                const std::vector<std::vector<SampleGrade>>& grades) {

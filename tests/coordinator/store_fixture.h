@@ -10,25 +10,19 @@
 #include "coordinator/planner/planner.h"
 #include "coordinator/store/sqlite_store.h"
 #include "tests/coordinator/sim_benchmark.h"
+#include "tests/support/temp_dir.h"
 
 namespace iha::coordinator {
 
 // A path in a fresh folder, removed with the object.
 class TempDb {
  public:
-  explicit TempDb(const std::string& name) : folder_(::testing::TempDir() + "iha_store_" + name) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~TempDb() {
-    std::error_code ec;
-    std::filesystem::remove_all(folder_, ec);
-  }
-  std::string folder() const { return folder_; }
-  std::string path() const { return folder_ + "/eval.db"; }
+  std::string folder() const { return folder_.path(); }
+  std::string path() const { return folder_.File("eval.db"); }
 
  private:
-  const std::string folder_;
+  // A name of its own for each object: tests of one binary run side by side.
+  testing::TempDir folder_;
 };
 
 class StoreFixture {

@@ -47,7 +47,7 @@ int64_t CountGenerations(Store& store, int upto) {
 }
 
 TEST(StoreOpen, NewerSchemaIsRefused) {
-  TempDb db("newer");
+  TempDb db;
   {
     StoreFixture fixture(db.path());
     ASSERT_TRUE(fixture.store().Write([](WriteTxn& txn) { return txn.SetMeta("schema_version", "9"); }).ok());
@@ -59,7 +59,7 @@ TEST(StoreOpen, NewerSchemaIsRefused) {
 }
 
 TEST(StoreOpen, SecondCoordinatorIsRefusedUntilTheFirstIsGone) {
-  TempDb db("in_use");
+  TempDb db;
   auto first = OpenSqliteStore({.path = db.path()});
   ASSERT_TRUE(first.ok()) << first.status();
   const absl::Status second = OpenSqliteStore({.path = db.path()}).status();
@@ -70,7 +70,7 @@ TEST(StoreOpen, SecondCoordinatorIsRefusedUntilTheFirstIsGone) {
 }
 
 TEST(StoreOpen, NamesWhatIsWrongWithThePath) {
-  TempDb db("paths");
+  TempDb db;
   const absl::Status absent = OpenSqliteStore({.path = db.folder() + "/no/eval.db"}).status();
   EXPECT_EQ(absent.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(MessageOf(absent), HasSubstr("its folder does not exist"));
@@ -91,7 +91,7 @@ TEST(StoreOpen, NamesWhatIsWrongWithThePath) {
 
 TEST(StoreOpen, FolderWithoutWritePermissionIsRefused) {
   if (geteuid() == 0) GTEST_SKIP() << "root writes everywhere; the path test covers what even root cannot write";
-  TempDb db("permissions");
+  TempDb db;
   ASSERT_EQ(chmod(db.folder().c_str(), 0555), 0);
   const absl::Status opened = OpenSqliteStore({.path = db.path()}).status();
   chmod(db.folder().c_str(), 0755);
@@ -100,7 +100,7 @@ TEST(StoreOpen, FolderWithoutWritePermissionIsRefused) {
 }
 
 TEST(StoreOpen, OtherFilesAreNotTouched) {
-  TempDb db("other");
+  TempDb db;
   const std::string text = std::string(5000, 'x');
   std::ofstream(db.path()) << text;
   const absl::Status opened = OpenSqliteStore({.path = db.path()}).status();
@@ -120,7 +120,7 @@ TEST(StoreOpen, OtherFilesAreNotTouched) {
 }
 
 TEST(StoreOpen, DamagedFileIsNoticed) {
-  TempDb db("damaged");
+  TempDb db;
   {
     StoreFixture fixture(db.path());
     ASSERT_TRUE(fixture.store()
@@ -262,7 +262,7 @@ TEST(StoreWrite, FullQueueRefusesIngest) {
 }
 
 TEST(StoreWrite, DiskFullIsSaidAndLosesNothing) {
-  TempDb db("full");
+  TempDb db;
   { StoreFixture fixture(db.path()); }
   int64_t stored = 0;
   {
@@ -287,7 +287,7 @@ TEST(StoreWrite, DiskFullIsSaidAndLosesNothing) {
 }
 
 TEST(StoreWrite, DiskFullFailsTheLargeWriteOfAGroupOnly) {
-  TempDb db("full_group");
+  TempDb db;
   { StoreFixture fixture(db.path()); }
   auto limited = OpenSqliteStore({.path = db.path(), .queue_limit = 256, .group_limit = 64, .max_pages = 120});
   ASSERT_TRUE(limited.ok());
@@ -310,7 +310,7 @@ TEST(StoreWrite, DiskFullFailsTheLargeWriteOfAGroupOnly) {
 }
 
 TEST(StoreRead, ReadOnlyStoreSeesCommitsAndWritesNothing) {
-  TempDb db("read_only");
+  TempDb db;
   StoreFixture fixture(db.path());
   auto reader = OpenSqliteStoreReadOnly(db.path());
   ASSERT_TRUE(reader.ok()) << reader.status();
@@ -321,7 +321,7 @@ TEST(StoreRead, ReadOnlyStoreSeesCommitsAndWritesNothing) {
 
 // Statements that must be refused whoever sends them, on a database in mid-run.
 TEST(Schema, RefusesWhatMustNeverHappen) {
-  TempDb db("schema");
+  TempDb db;
   {
     StoreFixture fixture(db.path());
     const ShardRecord shard = fixture.FreshShard();
