@@ -121,7 +121,8 @@ struct CommitItemsRequest {  // fenced; one IMMEDIATE transaction
   std::vector<ItemResult> items;
 };
 // Per item, in order: OK (stored or equal replay), AlreadyExists (another value stored first), Aborted (fence lost),
-// FailedPrecondition (shard final, generation missing), InvalidArgument (malformed), Internal (other grades: try again).
+// FailedPrecondition (shard final, generation missing), InvalidArgument (malformed), Internal (other grades: try
+// again).
 struct CommitItemsReply {
   std::vector<absl::Status> outcomes;
   bool shard_done = false;
