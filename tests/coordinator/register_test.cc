@@ -36,7 +36,7 @@ Seen Look(Store& store, ShardId id) {
 }
 
 TEST(RegisterWorker, HalfARescueIsNeverCommitted) {
-  const TempDb db("register");
+  const TempDb db;
   SimWorld world({.name = "register", .on_disk = true}, db.path());
   ASSERT_TRUE(world.Open().ok());
   Coordinator& coordinator = world.coordinator();
