@@ -41,8 +41,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(const Flags& flags) {
   auto connection = std::make_unique<Connection>();
   link::Endpoint endpoint = flags.endpoint;
   if (!flags.token_file.empty()) {
-    IHA_ASSIGN_OR_RETURN(const std::string token, ReadFile(flags.token_file));
-    endpoint.token = token.substr(0, token.find_last_not_of(" \r\n\t") + 1);
+    IHA_ASSIGN_OR_RETURN(endpoint.token, ReadSecret(flags.token_file));
   }
   const link::CallPolicy policy{
       .deadline = absl::Seconds(flags.deadline_s),

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "common/data_root.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/text.h"
@@ -15,12 +16,6 @@
 
 namespace iha::cli {
 namespace {
-
-std::string DefaultDataRoot() {
-  if (const char* root = std::getenv("IHA_EVAL_DATA"); root != nullptr && *root != '\0') return root;
-  const char* home = std::getenv("HOME");
-  return std::string(home == nullptr ? "." : home) + "/.local/share/iha-eval";
-}
 
 std::string ProgramFolder() {
   std::error_code error;
@@ -46,7 +41,7 @@ int Main(int argc, char** argv) {
   link::SilenceGrpcLog();
   Command command;
   command.program_folder = ProgramFolder();
-  command.data_root = DefaultDataRoot();
+  command.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
   for (int i = 0; i < argc; i++) command.line += std::string(i == 0 ? "" : " ") + argv[i];
   command.progress = isatty(STDERR_FILENO) != 0;
 

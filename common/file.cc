@@ -124,6 +124,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   }
 }
 
+absl::StatusOr<std::string> ReadSecret(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, /*max_bytes=*/1 << 16);
+  if (!text.ok()) return text;
+  text->erase(text->find_last_not_of(" \r\n\t") + 1);
+  if (text->empty()) return InvalidArgument("{}: empty; expected a secret", path);
+  return text;
+}
+
 absl::Status WriteFileAtomic(const std::string& path, std::string_view contents) {
   IHA_RETURN_IF_ERROR(IHA_FAULT_STATUS("file.write.begin"));
   struct stat old = {};

@@ -41,6 +41,10 @@ inline constexpr int64_t kMaxTextFileBytes = int64_t{1} << 32;
 // The bytes of a file. InvalidArgument if it has more than max_bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 
+// A secret kept in a file: its contents without trailing white space. InvalidArgument when nothing is left: sending no
+// secret in place of one that was asked for would only fail later and elsewhere.
+absl::StatusOr<std::string> ReadSecret(const std::string& path);
+
 // Replaces `path` as one step: a temporary file beside it, fsync, rename, fsync of the folder. On an error the old file
 // is untouched and the temporary one removed; a crash can leave `.NAME.tmp.PID.N` behind. Refuses to replace anything
 // but a regular file. Permissions: those of the file it replaces, else 0666 less the umask.

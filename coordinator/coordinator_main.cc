@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "common/clock.h"
+#include "common/data_root.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/file.h"
@@ -38,10 +39,9 @@ int Run(Flags flags) {
   ShutdownSignals signals;
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (!flags.token_file.empty()) {
-    const auto token = ReadFile(flags.token_file);
+    const auto token = ReadSecret(flags.token_file);
     if (!token.ok()) return Fail(token.status());
-    flags.server.token = token->substr(0, token->find_last_not_of(" \r\n\t") + 1);
-    if (flags.server.token.empty()) return Fail(InvalidArgument("{}: the token is empty", flags.token_file));
+    flags.server.token = *token;
   }
   link::SilenceGrpcLog();
   RealClock clock;
@@ -75,10 +75,7 @@ int Run(Flags flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  const char* data = std::getenv("IHA_EVAL_DATA");
-  const char* home = std::getenv("HOME");
-  flags.data_root =
-      data != nullptr && *data != '\0' ? data : std::string(home == nullptr ? "." : home) + "/.local/share/iha-eval";
+  flags.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
   CLI::App app("The evaluation service: plans sweeps, leases shards to workers, keeps results.", "iha-coordinator");
   app.set_version_flag("--version", std::string("iha-coordinator ") + kVersion);
   app.add_option("--listen", flags.server.address, "HOST:PORT (port 0 = any free) or unix:/path")->required();

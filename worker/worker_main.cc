@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/clock.h"
+#include "common/data_root.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/file.h"
@@ -62,9 +63,9 @@ int Run(Flags flags) {
     return Fail(Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device));
   }
   if (!flags.token_file.empty()) {
-    auto token = ReadFile(flags.token_file);
+    const auto token = ReadSecret(flags.token_file);
     if (!token.ok()) return Fail(token.status());
-    flags.endpoint.token = token->substr(0, token->find_last_not_of(" \r\n\t") + 1);
+    flags.endpoint.token = *token;
   }
   const int threads = flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
 
@@ -107,10 +108,7 @@ int Run(Flags flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  const char* data = std::getenv("IHA_EVAL_DATA");
-  const char* home = std::getenv("HOME");
-  flags.data_root =
-      data != nullptr && *data != '\0' ? data : std::string(home == nullptr ? "." : home) + "/.local/share/iha-eval";
+  flags.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();

@@ -113,6 +113,17 @@ TEST_F(BadInput, AnUnreachableCoordinatorIsSaidAndGivenUpOn) {
   Expect({"iha-eval", "list"}, 2, "--coordinator HOST:PORT is missing");
 }
 
+// Every program refuses an empty token the same way: none of them goes on without the secret that it was told to use.
+TEST_F(BadInput, AnEmptyTokenFileIsRefusedByAll) {
+  Write("token", " \n");
+  const std::string address = "unix:" + Path("c.sock");
+  Expect({"iha-eval", "list", "--coordinator", address, "--token-file", Path("token")}, 3,
+         "token: empty; expected a secret");
+  Expect({"iha-worker", "--coordinator", address, "--token-file", Path("token")}, 3, "token: empty; expected a secret");
+  Expect({"iha-coordinator", "--listen", address, "--db", Path("t.db"), "--token-file", Path("token")}, 3,
+         "token: empty; expected a secret");
+}
+
 TEST_F(BadInput, ATakenPortExits4) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
