@@ -1,0 +1,61 @@
+#include "benchmarks/scoring/python_int.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "common/text.h"
+
+namespace iha::scoring {
+namespace {
+
+constexpr size_t kMaxDigits = 4300;  // sys.get_int_max_str_digits()
+
+bool IsSpace(char32_t c) {
+  const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
+  return property->category == UTF8PROC_CATEGORY_ZS || property->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+         property->bidi_class == UTF8PROC_BIDI_CLASS_B || property->bidi_class == UTF8PROC_BIDI_CLASS_S;
+}
+
+bool IsDigit(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND; }
+
+}  // namespace
+
+bool IsPythonInt(std::string_view text) {
+  std::vector<char32_t> characters;
+  while (!text.empty()) {
+    char32_t c = 0;
+    const size_t bytes = Utf8Length(text, &c);
+    if (bytes == 0) return false;
+    characters.push_back(c);
+    text.remove_prefix(bytes);
+  }
+  size_t begin = 0, end = characters.size();
+  while (begin < end && IsSpace(characters[begin])) ++begin;
+  while (end > begin && IsSpace(characters[end - 1])) --end;
+  if (begin < end && (characters[begin] == U'+' || characters[begin] == U'-')) ++begin;
+  size_t digits = 0;
+  bool after_digit = false;  // an underscore may stand only between two digits
+  for (size_t i = begin; i < end; ++i) {
+    if (characters[i] == U'_' && after_digit) {
+      after_digit = false;
+      continue;
+    }
+    if (!IsDigit(characters[i])) return false;
+    after_digit = true;
+    ++digits;
+  }
+  return after_digit && digits <= kMaxDigits;
+}
+
+bool IsCanonicalInt(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text == "0") return !negative;
+  return !text.empty() && text.front() != '0' && text.size() <= kMaxDigits &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace iha::scoring
