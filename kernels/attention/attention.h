@@ -37,6 +37,9 @@ struct KvLayout {
 
 // Writes the key and value of one token to slot 0 .. 63 of a block. `block` is 64-byte aligned, layout.bytes() long.
 void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v);
+// One half of it.
+void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k);
+void StoreValue(const KvLayout& layout, void* block, size_t slot, const float* v);
 // The stored (rounded) values, for oracles and tests.
 float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
 float ValueAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
@@ -53,13 +56,25 @@ constexpr uint32_t FirstVisible(uint32_t pos, uint32_t window) {
   return window == 0 || pos < window ? 0 : pos - window + 1;
 }
 
+// Key blocks that are computed when they are needed, for caches that hold something else. Called from several threads.
+class KeyBlockMaker {
+ public:
+  virtual ~KeyBlockMaker() = default;
+  // Slots 0 .. slots - 1 of block b into `block` (layout.bytes() long, 64-byte aligned, contents unspecified).
+  virtual void Make(size_t b, size_t slots, void* block) const = 0;
+};
+
 // Queries that share the keys and values of one KV head of one sequence: rows of several heads and several positions,
 // in any mix. Rows next to each other should see similar keys (they share passes over the cache); order changes no bit.
 struct AttentionGroup {
   const void* const* blocks = nullptr;  // blocks[b]: positions 64 b ..; entries that no row sees are never read
   size_t head_offset = 0;               // bytes from a block's start to this head's part
   std::span<const AttentionRow> rows;
+  // If set, blocks come from here and `blocks` is not read: each is made once for all the rows of a job (as many rows
+  // as a group has, up to kMadeBlockTiles tiles) and never outlives it, so scratch does not grow with the sequence.
+  const KeyBlockMaker* maker = nullptr;
 };
+inline constexpr size_t kMadeBlockTiles = 64;
 
 // All groups of one step in one call, so that the threads see all the work. Blocks until every out is written.
 void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel);

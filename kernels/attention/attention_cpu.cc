@@ -21,10 +21,17 @@ namespace iha::kernels {
 struct AttentionTile {
   const KvLayout* layout;
   float scale;
-  const void* const* blocks;
-  size_t head_offset;
   const AttentionRow* rows;
   int count;
+};
+// Consecutive rows of one group, cut into even tiles.
+struct AttentionJob {
+  const KvLayout* layout;
+  float scale;
+  const AttentionGroup* group;
+  size_t first_row;
+  size_t rows;
+  size_t tiles;
 };
 }  // namespace iha::kernels
 #endif
@@ -110,42 +117,48 @@ HWY_INLINE void AddValues(const KvLayout& layout, const T* block, TileState& t, 
   for (int m = 0; m < count; ++m) run(m, 1, common_end, t.end[m]);
 }
 
-template <class R, class T>
-void AttendTile(const AttentionTile& g, TileState& t) {
-  const KvLayout& layout = *g.layout;
-  const size_t d = layout.d, v_stride = layout.v_stride();
-  size_t first = std::numeric_limits<size_t>::max(), last = 0;
+HWY_INLINE void StartTile(const AttentionTile& g, TileState& t) {
+  const size_t d = g.layout->d;
   for (int m = 0; m < g.count; ++m) {
     const AttentionRow& row = g.rows[m];
-    first = std::min<size_t>(first, row.first);
-    last = std::max<size_t>(last, row.last);
     t.max[m] = -std::numeric_limits<float>::infinity();
     std::fill_n(t.lane_sum[m], 16, 0.0f);
-    std::fill_n(t.acc[m], v_stride, 0.0f);
+    std::fill_n(t.acc[m], g.layout->v_stride(), 0.0f);
     for (size_t i = 0; i < d; ++i) t.q[i * g.count + m] = row.q[i] * g.scale;
   }
-  for (size_t b = first / kKeyBlock; b <= last / kKeyBlock; ++b) {
-    const size_t base = b * kKeyBlock;
-    size_t lowest = kKeyBlock, highest = 0;  // slots that some row sees
-    for (int m = 0; m < g.count; ++m) {
-      const size_t row_first = g.rows[m].first, row_end = size_t{g.rows[m].last} + 1;
-      t.begin[m] = std::min(row_first > base ? row_first - base : 0, kKeyBlock);
-      t.end[m] = std::max(t.begin[m], std::min(row_end > base ? row_end - base : 0, kKeyBlock));
-      if (t.begin[m] == t.end[m]) continue;
-      lowest = std::min(lowest, t.begin[m]);
-      highest = std::max(highest, t.end[m]);
-    }
-    if (lowest >= highest) continue;  // rows far apart: a block that none of them sees
-    const T* block = reinterpret_cast<const T*>(static_cast<const char*>(g.blocks[b]) + g.head_offset);
-    // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
-    const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
-    RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, p0), t.score[0] + p0 * 16, kKeyBlock, 0,
-                 d, true);
-    for (int m = 0; m < g.count; ++m) {
-      if (t.begin[m] != t.end[m]) SoftmaxBlock(t, m, v_stride);
-    }
-    AddValues<R>(layout, block, t, g.count);
+}
+
+// Which slots of the block at position `base` each row sees; [lowest, highest) is what some row sees.
+HWY_INLINE void FindVisible(const AttentionTile& g, TileState& t, size_t base, size_t& lowest, size_t& highest) {
+  lowest = kKeyBlock;
+  highest = 0;
+  for (int m = 0; m < g.count; ++m) {
+    const size_t row_first = g.rows[m].first, row_end = size_t{g.rows[m].last} + 1;
+    t.begin[m] = std::min(row_first > base ? row_first - base : 0, kKeyBlock);
+    t.end[m] = std::max(t.begin[m], std::min(row_end > base ? row_end - base : 0, kKeyBlock));
+    if (t.begin[m] == t.end[m]) continue;
+    lowest = std::min(lowest, t.begin[m]);
+    highest = std::max(highest, t.end[m]);
   }
+}
+
+// One key block for the rows of a tile that see it; FindVisible has run.
+template <class R, class T>
+HWY_INLINE void StepTile(const AttentionTile& g, TileState& t, const T* block, size_t lowest, size_t highest) {
+  const KvLayout& layout = *g.layout;
+  const size_t d = layout.d, v_stride = layout.v_stride();
+  // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
+  const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
+  RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, p0), t.score[0] + p0 * 16, kKeyBlock, 0,
+               d, true);
+  for (int m = 0; m < g.count; ++m) {
+    if (t.begin[m] != t.end[m]) SoftmaxBlock(t, m, v_stride);
+  }
+  AddValues<R>(layout, block, t, g.count);
+}
+
+HWY_INLINE void FinishTile(const AttentionTile& g, TileState& t) {
+  const KvLayout& layout = *g.layout;
   for (int m = 0; m < g.count; ++m) {
     const X16 sum = X16::Set(Fold16(t.lane_sum[m]));
     size_t i = 0;
@@ -154,10 +167,53 @@ void AttendTile(const AttentionTile& g, TileState& t) {
   }
 }
 
-void AttendTileAny(const AttentionTile& g) {
-  static thread_local AlignedArray<TileState> state = MakeAligned<TileState>(1);
-  if (g.layout->type == StorageType::kF32) return AttendTile<ReadF32, float>(g, *state.get());
-  AttendTile<ReadBF16Plain, uint16_t>(g, *state.get());
+// Tile k of a job's rows: even tiles, as in matmul: 8 rows are 4 + 4.
+HWY_INLINE AttentionTile TileOf(const AttentionJob& job, size_t k) {
+  const size_t r0 = job.rows * k / job.tiles, r1 = job.rows * (k + 1) / job.tiles;
+  return {job.layout, job.scale, job.group->rows.data() + job.first_row + r0, static_cast<int>(r1 - r0)};
+}
+
+// Blocks outside, tiles inside, so that a made block serves every row of the job. Blocks of a cache are read where they
+// lie; a job has one tile then.
+template <class R, class T>
+void AttendJob(const AttentionJob& job, TileState* states, void* made) {
+  size_t first = std::numeric_limits<size_t>::max(), end = 0;
+  for (size_t r = 0; r < job.rows; ++r) {
+    const AttentionRow& row = job.group->rows[job.first_row + r];
+    first = std::min<size_t>(first, row.first);
+    end = std::max<size_t>(end, size_t{row.last} + 1);
+  }
+  for (size_t k = 0; k < job.tiles; ++k) StartTile(TileOf(job, k), states[k]);
+  const KeyBlockMaker* maker = job.group->maker;
+  for (size_t b = first / kKeyBlock; b * kKeyBlock < end; ++b) {
+    const T* block = nullptr;
+    for (size_t k = 0; k < job.tiles; ++k) {
+      const AttentionTile tile = TileOf(job, k);
+      size_t lowest, highest;
+      FindVisible(tile, states[k], b * kKeyBlock, lowest, highest);
+      if (lowest >= highest) continue;  // rows far apart: a block that none of them sees
+      if (block == nullptr && maker != nullptr) {
+        maker->Make(b, std::min(kKeyBlock, end - b * kKeyBlock), made);
+        block = static_cast<const T*>(made);
+      } else if (block == nullptr) {
+        block = reinterpret_cast<const T*>(static_cast<const char*>(job.group->blocks[b]) + job.group->head_offset);
+      }
+      StepTile<R>(tile, states[k], block, lowest, highest);
+    }
+  }
+  for (size_t k = 0; k < job.tiles; ++k) FinishTile(TileOf(job, k), states[k]);
+}
+
+void AttendJobAny(const AttentionJob& job) {
+  static thread_local AlignedArray<TileState> states;
+  static thread_local AlignedArray<char> made;
+  static thread_local size_t tiles = 0, made_bytes = 0;
+  if (tiles < job.tiles) states = MakeAligned<TileState>(tiles = job.tiles);
+  if (job.group->maker != nullptr && made_bytes < job.layout->bytes()) {
+    made = MakeAligned<char>(made_bytes = job.layout->bytes());
+  }
+  if (job.layout->type == StorageType::kF32) return AttendJob<ReadF32, float>(job, states.get(), made.get());
+  AttendJob<ReadBF16Plain, uint16_t>(job, states.get(), made.get());
 }
 
 int TileRows(StorageType type) { return type == StorageType::kF32 ? ReadF32::kMaxRows : ReadBF16Plain::kMaxRows; }
@@ -167,39 +223,31 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace iha::kernels {
-HWY_EXPORT(AttendTileAny);
+HWY_EXPORT(AttendJobAny);
 HWY_EXPORT(TileRows);
 
 void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel) {
   assert(layout.d <= kMaxHeadDim && layout.d_v <= kMaxHeadDim && layout.type != StorageType::kF16);
-  const auto attend = HWY_DYNAMIC_DISPATCH(AttendTileAny);
+  const auto attend = HWY_DYNAMIC_DISPATCH(AttendJobAny);
   const size_t max_rows = static_cast<size_t>(HWY_DYNAMIC_DISPATCH(TileRows)(layout.type));
-  struct Job {
-    uint32_t last;
-    uint32_t group;
-    uint32_t first_row;
-    uint32_t count;
-  };
-  std::vector<Job> jobs;
-  for (size_t g = 0; g < groups.size(); ++g) {
-    // Even tiles, as in matmul: 8 rows are 4 + 4.
-    const size_t rows = groups[g].rows.size(), tiles = (rows + max_rows - 1) / max_rows;
-    for (size_t t = 0; t < tiles; ++t) {
-      const size_t r0 = rows * t / tiles, r1 = rows * (t + 1) / tiles;
-      jobs.push_back({groups[g].rows[r1 - 1].last, static_cast<uint32_t>(g), static_cast<uint32_t>(r0),
-                      static_cast<uint32_t>(r1 - r0)});
+  std::vector<AttentionJob> jobs;
+  for (const AttentionGroup& group : groups) {
+    const size_t rows = group.rows.size(), tiles = (rows + max_rows - 1) / max_rows;
+    const size_t per_job = group.maker != nullptr ? kMadeBlockTiles : 1;
+    for (size_t t = 0; t < tiles; t += per_job) {
+      const size_t t1 = std::min(tiles, t + per_job), r0 = rows * t / tiles, r1 = rows * t1 / tiles;
+      jobs.push_back({&layout, scale, &group, r0, r1 - r0, t1 - t});
     }
   }
-  // The longest tiles first, so that no thread starts one when the others are done.
+  // The longest jobs first, so that no thread starts one when the others are done.
   if (parallel.Threads() > 1) {
-    std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.last > b.last; });
+    const auto cost = [](const AttentionJob& job) {
+      return job.group->rows[job.first_row + job.rows - 1].last * job.tiles;
+    };
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [&](const AttentionJob& a, const AttentionJob& b) { return cost(a) > cost(b); });
   }
-  parallel.Run(jobs.size(), [&](size_t j, int) {
-    const Job& job = jobs[j];
-    const AttentionGroup& group = groups[job.group];
-    attend({&layout, scale, group.blocks, group.head_offset, group.rows.data() + job.first_row,
-            static_cast<int>(job.count)});
-  });
+  parallel.Run(jobs.size(), [&](size_t j, int) { attend(jobs[j]); });
 }
 
 }  // namespace iha::kernels

@@ -16,25 +16,36 @@ float Read(StorageType type, const void* block, size_t index) {
   return WidenBF16(static_cast<const uint16_t*>(block)[index]);
 }
 
-template <class T, class Round>
-void Append(const KvLayout& layout, T* block, size_t slot, const float* k, const float* v, Round round) {
-  T* keys = block + KeyIndex(layout, slot, 0);
-  for (size_t i = 0; i < layout.d; ++i) keys[i * 16] = round(k[i]);
-  T* values = block + ValueIndex(layout, slot, 0);
-  for (size_t i = 0; i < layout.d_v; ++i) values[i] = round(v[i]);
-  for (size_t i = layout.d_v; i < layout.v_stride(); ++i) values[i] = 0;
+// f(typed block, rounding to its element type).
+template <class F>
+void WithType(const KvLayout& layout, void* block, const F& f) {
+  assert(layout.type != StorageType::kF16);
+  if (layout.type == StorageType::kF32) return f(static_cast<float*>(block), [](float x) { return x; });
+  f(static_cast<uint16_t*>(block), RoundToBF16);
 }
 
 }  // namespace
 
-void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v) {
+void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k) {
   assert(slot < kKeyBlock);
-  if (layout.type == StorageType::kF32) {
-    Append(layout, static_cast<float*>(block), slot, k, v, [](float x) { return x; });
-  } else {
-    assert(layout.type == StorageType::kBF16);
-    Append(layout, static_cast<uint16_t*>(block), slot, k, v, RoundToBF16);
-  }
+  WithType(layout, block, [&](auto* to, auto round) {
+    to += KeyIndex(layout, slot, 0);
+    for (size_t i = 0; i < layout.d; ++i) to[i * 16] = round(k[i]);
+  });
+}
+
+void StoreValue(const KvLayout& layout, void* block, size_t slot, const float* v) {
+  assert(slot < kKeyBlock);
+  WithType(layout, block, [&](auto* to, auto round) {
+    to += ValueIndex(layout, slot, 0);
+    for (size_t i = 0; i < layout.d_v; ++i) to[i] = round(v[i]);
+    for (size_t i = layout.d_v; i < layout.v_stride(); ++i) to[i] = 0;
+  });
+}
+
+void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v) {
+  StoreKey(layout, block, slot, k);
+  StoreValue(layout, block, slot, v);
 }
 
 float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i) {
