@@ -82,10 +82,16 @@ FlopsPerToken ModelFlops(const ModelConfig& config, int64_t length) {
   return total;
 }
 
-int64_t KvNumbersPerToken(const ModelConfig& config, bool mixed) {
+bool IhaCachesMixed(const ModelConfig& config, const LayerSpec& layer, IhaCacheForm form) {
+  if (layer.qk_norm == QkNorm::kPostMix) return true;
+  if (form != IhaCacheForm::kByRule) return form == IhaCacheForm::kMixed;
+  return layer.pseudo_heads * layer.pseudo_heads <= layer.pseudo_heads + config.num_heads;
+}
+
+int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form) {
   int64_t total = 0;
   for (const LayerSpec& layer : config.layers) {
-    const bool pseudo = mixed && layer.kind == AttentionKind::kIha;
+    const bool pseudo = layer.kind == AttentionKind::kIha && IhaCachesMixed(config, layer, form);
     total += 2 * config.num_kv_heads * config.head_dim * (pseudo ? layer.pseudo_heads : 1);
   }
   return total;

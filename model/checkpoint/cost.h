@@ -28,9 +28,14 @@ FlopsPerToken ModelFlops(const ModelConfig& config, int64_t length);
 // Mean number of (query, key) pairs of one head that a token of a prompt of `length` tokens adds; iha: virtual tokens.
 double VisiblePairs(const LayerSpec& layer, int64_t length);
 
-// Numbers that the cache keeps for each token, over all layers; times the cache's bytes a number. `mixed`: iha layers
-// cache pseudo keys and values (P times as many) in place of base ones.
-int64_t KvNumbersPerToken(const ModelConfig& config, bool mixed);
+// What an iha layer caches: base keys and values, or pseudo ones (P times as many). The bits of a model do not depend
+// on it. kByRule is the product; the others are for tests and comparisons (post_mix layers are mixed even under kBase).
+enum class IhaCacheForm { kByRule, kBase, kMixed };
+// The rule (docs/contracts/numerics.md, NUM-9a): mixed if P <= 1 + H / P or qk_norm is post_mix.
+bool IhaCachesMixed(const ModelConfig& config, const LayerSpec& layer, IhaCacheForm form = IhaCacheForm::kByRule);
+
+// Numbers that the cache keeps for each token, over all layers; times the cache's bytes a number.
+int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form = IhaCacheForm::kByRule);
 
 struct ParameterCount {
   int64_t embedding = 0;

@@ -89,8 +89,9 @@ Inspection Inspect(const Checkpoint& checkpoint, std::span<const int64_t> length
   }
   result.digest = checkpoint.WeightsDigest();
   for (const int64_t length : lengths) result.costs.push_back({length, ModelFlops(config, length)});
-  result.kv_numbers = KvNumbersPerToken(config, false);
-  result.kv_numbers_mixed = KvNumbersPerToken(config, true);
+  result.kv_numbers = KvNumbersPerToken(config);
+  result.kv_numbers_base = KvNumbersPerToken(config, IhaCacheForm::kBase);
+  result.kv_numbers_mixed = KvNumbersPerToken(config, IhaCacheForm::kMixed);
   result.warnings = checkpoint.warnings();
   return result;
 }
@@ -119,9 +120,10 @@ std::string InspectionText(const Inspection& inspection) {
   }
   text += fmt::format("KV bytes per token: {} (f32), {} (bf16)\n", Grouped(inspection.kv_numbers * 4),
                       Grouped(inspection.kv_numbers * 2));
-  if (inspection.kv_numbers_mixed != inspection.kv_numbers) {
-    text += fmt::format("KV bytes per token, iha layers cached mixed: {} (f32), {} (bf16)\n",
-                        Grouped(inspection.kv_numbers_mixed * 4), Grouped(inspection.kv_numbers_mixed * 2));
+  if (inspection.kv_numbers_mixed != inspection.kv_numbers_base) {
+    text += fmt::format("KV bytes per token (f32) by form of iha caches: base {}, mixed {}, chosen {}\n",
+                        Grouped(inspection.kv_numbers_base * 4), Grouped(inspection.kv_numbers_mixed * 4),
+                        Grouped(inspection.kv_numbers * 4));
   }
   for (const std::string& warning : inspection.warnings) text += fmt::format("warning: {}\n", warning);
   return text;
@@ -148,6 +150,8 @@ std::string InspectionJson(const Inspection& inspection) {
   for (const LengthCost& cost : inspection.costs) result["flops_per_token"].push_back(FlopsJson(cost));
   result["kv_bytes_per_token"] = {{"f32", inspection.kv_numbers * 4},
                                   {"bf16", inspection.kv_numbers * 2},
+                                  {"f32_base", inspection.kv_numbers_base * 4},
+                                  {"bf16_base", inspection.kv_numbers_base * 2},
                                   {"f32_mixed", inspection.kv_numbers_mixed * 4},
                                   {"bf16_mixed", inspection.kv_numbers_mixed * 2}};
   result["warnings"] = inspection.warnings;

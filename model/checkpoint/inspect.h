@@ -31,7 +31,8 @@ struct Inspection {
   Digest digest;
   std::vector<LengthCost> costs;  // in the order asked for
   int64_t kv_numbers = 0;         // for each token; times 4 bytes (f32) or 2 (bf16)
-  int64_t kv_numbers_mixed = 0;   // the same with iha layers cached mixed
+  int64_t kv_numbers_base = 0;    // the same if iha layers held base keys and values,
+  int64_t kv_numbers_mixed = 0;   // and if they held pseudo ones
   std::vector<std::string> warnings;
 };
 

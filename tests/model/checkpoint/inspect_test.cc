@@ -91,8 +91,12 @@ TEST(CostTest, CacheAndParametersByPart) {
   ModelConfig config = PaperModel();
   config.layers.resize(2);
   config.layers[1] = {.kind = AttentionKind::kIha, .pseudo_heads = 3};
-  EXPECT_EQ(KvNumbersPerToken(config, false), 2 * 2 * 2560);
-  EXPECT_EQ(KvNumbersPerToken(config, true), 2 * 2560 + 3 * 2 * 2560);
+  EXPECT_EQ(KvNumbersPerToken(config, IhaCacheForm::kBase), 2 * 2 * 2560);
+  EXPECT_EQ(KvNumbersPerToken(config, IhaCacheForm::kMixed), 2 * 2560 + 3 * 2 * 2560);
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * 2560 + 3 * 2 * 2560);
+  config.layers[1].pseudo_heads = 6;
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * 2 * 2560);
+  config.layers[1].pseudo_heads = 3;
   config.tied_embeddings = true;
   const ParameterCount count = CountParameters(config);
   EXPECT_EQ(count.embedding, 128256 * 2560);
@@ -100,6 +104,27 @@ TEST(CostTest, CacheAndParametersByPart) {
   EXPECT_EQ(count.attention, 2 * 4 * 2560 * 2560 + 3 * 20 * 20 * 3 + 20 * 3);
   EXPECT_EQ(count.mlp, 2 * 2 * 2560 * 10240);
   EXPECT_EQ(count.norms, 5 * 2560);
+}
+
+TEST(CostTest, IhaCachesMixedWhereTheSpeedIsWorthTheMemory) {
+  // NUM-9a: mixed up to P = 1 + H / P.
+  struct {
+    int64_t heads, pseudo;
+    bool mixed;
+  } const table[] = {{20, 1, true},   {20, 2, true}, {20, 4, true}, {20, 5, true}, {20, 6, false},
+                     {20, 20, false}, {4, 2, true},  {4, 3, false}, {6, 3, true},  {5, 3, false},
+                     {1, 1, true},    {1, 2, false}, {2, 2, true},  {32, 6, true}, {32, 7, false}};
+  for (const auto& row : table) {
+    ModelConfig config;
+    config.num_heads = row.heads;
+    LayerSpec layer{.kind = AttentionKind::kIha, .pseudo_heads = row.pseudo};
+    EXPECT_EQ(IhaCachesMixed(config, layer), row.mixed) << "H " << row.heads << " P " << row.pseudo;
+    EXPECT_TRUE(IhaCachesMixed(config, layer, IhaCacheForm::kMixed));
+    EXPECT_FALSE(IhaCachesMixed(config, layer, IhaCacheForm::kBase));
+    layer.qk_norm = QkNorm::kPostMix;
+    EXPECT_TRUE(IhaCachesMixed(config, layer));
+    EXPECT_TRUE(IhaCachesMixed(config, layer, IhaCacheForm::kBase));
+  }
 }
 
 TEST(InspectTest, SaysWhatTheFolderHolds) {
@@ -115,7 +140,7 @@ TEST(InspectTest, SaysWhatTheFolderHolds) {
   EXPECT_THAT(text, HasSubstr("layer 0-3: iha P=2 per_head flat_causal positions virtual window 8 tokens, rope half"));
   EXPECT_THAT(text, HasSubstr("layer 4: global"));
   EXPECT_THAT(text, HasSubstr("digest: " + checkpoint->WeightsDigest().Hex()));
-  EXPECT_THAT(text, HasSubstr("cached mixed"));
+  EXPECT_THAT(text, HasSubstr("by form of iha caches: base"));
   const auto json = nlohmann::json::parse(InspectionJson(inspection));
   EXPECT_EQ(json["parameters"]["total"], checkpoint->parameters());
   EXPECT_EQ(json["flops_per_token"][1]["length"], 128);
