@@ -30,6 +30,7 @@ void AddToolCommands(CLI::App& app, Command& command) {
       {"generate", "Sample from a checkpoint: JSON Lines {\"prompt\"} to {\"samples\"}"},
       {"logits", "Logits of a token sequence, to a safetensors file"},
       {"check-oracle", "Compare checkpoints with their expected.safetensors"},
+      {"upcycle", "Make an IHA checkpoint that computes the same function"},
   };
   for (const auto& [name, help] : tools) {
     CLI::App* sub = app.add_subcommand(name, help);

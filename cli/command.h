@@ -31,12 +31,13 @@ void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
 void AddImport(CLI::App& app, Command& command);    // import gguf
 void AddInspect(CLI::App& app, Command& command);
 
-void AddBench(CLI::App& app, Command& command);         // bench list, bench show, data import
-void AddScore(CLI::App& app, Command& command);         // score gsm8k, vote
-void AddToolCommands(CLI::App& app, Command& command);  // generate, logits, check-oracle: passed through to iha-tool
-void AddRun(CLI::App& app, Command& command);           // run, sweep example
-void AddClient(CLI::App& app, Command& command);        // submit, watch, status, cancel, list
-void AddStore(CLI::App& app, Command& command);         // fsck, backup, export samples
+void AddBench(CLI::App& app, Command& command);  // bench list, bench show, data import
+void AddScore(CLI::App& app, Command& command);  // score gsm8k, vote
+void AddToolCommands(CLI::App& app,
+                     Command& command);           // generate, logits, check-oracle, upcycle: passed through to iha-tool
+void AddRun(CLI::App& app, Command& command);     // run, sweep example
+void AddClient(CLI::App& app, Command& command);  // submit, watch, status, cancel, list
+void AddStore(CLI::App& app, Command& command);   // fsck, backup, export samples
 void AddExplain(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -44,6 +44,10 @@ class Checkpoint {
   // Every tensor of the files, by name, read or not.
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
 
+  // Files that hold tensors, as opened, and which of them holds a tensor of tensors().
+  const std::vector<Safetensors>& files() const { return files_; }
+  size_t FileOf(std::string_view name) const { return file_of_.find(name)->second; }
+
   // NotFound if absent.
   absl::StatusOr<TensorView> Tensor(std::string_view name) const;
   // The same, and InvalidArgument unless shape and a float dtype are as expected (which Open has checked for every

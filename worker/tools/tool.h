@@ -38,5 +38,6 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags);
 void AddGenerate(CLI::App& app, Tool& tool);
 void AddLogits(CLI::App& app, Tool& tool);
 void AddCheckOracle(CLI::App& app, Tool& tool);
+void AddUpcycle(CLI::App& app, Tool& tool);
 
 }  // namespace iha::tools

@@ -1,10 +1,7 @@
 #include "model/checkpoint/gguf/import.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/digest.h"
@@ -15,11 +12,11 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/gguf/gguf_file.h"
 #include "model/checkpoint/gguf/import_parts.h"
+#include "model/checkpoint/temporary_folder.h"
 
 namespace iha::checkpoint {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr int kImporterVersion = 1;  // raise when the same file would give other bytes
@@ -153,22 +150,6 @@ absl::Status WriteFolder(const GgufFile& file, const GgufModel& model, DType dty
   return writer.Finish();
 }
 
-// Removes the temporary folder unless it has been renamed.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 absl::StatusOr<GgufImport> Describe(const std::string& folder, bool already_there) {
   IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));
   return GgufImport{already_there, static_cast<int64_t>(checkpoint.tensors().size()), checkpoint.parameters()};
@@ -185,23 +166,17 @@ absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::s
   const std::span<const std::byte> bytes = file.bytes();
   const std::string record = RecordText(Sha256Of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}), dtype);
 
-  fs::path target = fs::path(out).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();  // a trailing slash
-  std::error_code error;
-  if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    const absl::StatusOr<std::string> found = ReadFile((target / kRecord).string());
-    if (found.ok() && *found == record) return Describe(target.string(), true);
-    return AlreadyExists("{}: exists and is not this import of {}: remove it or choose another --out", target.string(),
+  const std::string target = NormalFolder(out);
+  if (IsTaken(target)) {
+    const absl::StatusOr<std::string> found = ReadFile(fmt::format("{}/{}", target, kRecord));
+    if (found.ok() && *found == record) return Describe(target, true);
+    return AlreadyExists("{}: exists and is not this import of {}: remove it or choose another --out", target,
                          gguf_path);
   }
-  if (target.has_parent_path()) IHA_RETURN_IF_ERROR(MakeFolders(target.parent_path().string()));
-  const TemporaryFolder temporary(fmt::format("{}.tmp.{}", target.string(), ::getpid()));
-  IHA_RETURN_IF_ERROR(MakeFolders(temporary.path()));
+  IHA_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create(target));
   IHA_RETURN_IF_ERROR(WriteFolder(file, model, dtype, record, temporary.path()));
   IHA_ASSIGN_OR_RETURN(const GgufImport result, Describe(temporary.path(), false));
-  if (std::rename(temporary.path().c_str(), target.c_str()) != 0) {
-    return ErrnoStatus(target.string(), "cannot rename the finished import to", errno);
-  }
+  IHA_RETURN_IF_ERROR(temporary.Commit());
   return result;
 }
 

@@ -1,0 +1,38 @@
+// temporary_folder.h: a checkpoint folder in the making: whole at its place, or absent. Private to this folder.
+//
+// Create makes TARGET.tmp.PID beside the target; Commit renames it there. Destroyed before Commit, it is removed with
+// all it holds; a crash leaves it under that name. Blocking; one thread.
+// Errors: AlreadyExists (something lies at the target: the user chooses another place), those of common/file.h.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace iha::checkpoint {
+
+// `out` without a trailing slash.
+std::string NormalFolder(const std::string& out);
+// Something other than an empty folder lies there (what cannot be looked at counts as absent).
+bool IsTaken(const std::string& folder);
+
+class TemporaryFolder {
+ public:
+  // `target`: as NormalFolder gives it. Its parents are made.
+  static absl::StatusOr<TemporaryFolder> Create(const std::string& target);
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+
+  const std::string& path() const { return path_; }
+  // Takes the place of the target, which is absent or an empty folder, and makes that durable.
+  absl::Status Commit();
+
+ private:
+  TemporaryFolder(std::string target, std::string path) : target_(std::move(target)), path_(std::move(path)) {}
+  std::string target_;
+  std::string path_;  // "": gone
+};
+
+}  // namespace iha::checkpoint
