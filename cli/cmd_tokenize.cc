@@ -20,6 +20,7 @@ struct Flags {
   std::string special = "parse";
   bool add_special = false;
   bool skip_special = false;
+  bool pieces = false;
   bool chat = false;
 };
 
@@ -59,6 +60,15 @@ int RunTokenize(const Flags& flags) {
                             flags.file);
 }
 
+// What a reader of a stream of these tokens gets, token by token; the last entry is what only the end releases.
+Json StreamedPieces(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, bool skip_special) {
+  tokenizer::DecodeStream stream(tokenizer, skip_special);
+  Json pieces = Json::array();
+  for (const int32_t id : ids) pieces.push_back(stream.Push(id));
+  pieces.push_back(stream.Flush());
+  return pieces;
+}
+
 int RunDetokenize(const Flags& flags) {
   const auto tokenizer = Tokenizer::Load(flags.model);
   if (!tokenizer.ok()) return Fail("detokenize", tokenizer.status());
@@ -68,6 +78,7 @@ int RunDetokenize(const Flags& flags) {
                                std::vector<int32_t> ids;
                                IHA_RETURN_IF_ERROR(GetTokenIds(in, "ids", ids));
                                out["text"] = (*tokenizer)->Decode(ids, flags.skip_special);
+                               if (flags.pieces) out["pieces"] = StreamedPieces(**tokenizer, ids, flags.skip_special);
                                return absl::OkStatus();
                              }},
                             flags.file);
@@ -90,6 +101,8 @@ void AddTokenize(CLI::App& app, Command& command) {
   CLI::App* decode = app.add_subcommand("detokenize", "JSON Lines {\"ids\"} to {\"text\"}");
   decode->add_option("--model", flags->model, "checkpoint directory")->required();
   decode->add_flag("--skip-special", flags->skip_special, "drop special tokens");
+  decode->add_flag("--pieces", flags->pieces,
+                   "add \"pieces\": the text that each token makes final in a stream, and what the end releases");
   decode->add_option("file", flags->file, "JSON Lines file; - = stdin");
   decode->footer("Example:\n  echo '{\"ids\":[19556]}' | iha-eval detokenize --model DIR");
   decode->callback([flags, &command] { command.exit_code = RunDetokenize(*flags); });

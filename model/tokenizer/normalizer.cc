@@ -1,5 +1,6 @@
 #include "model/tokenizer/normalizer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -17,8 +18,8 @@ using Ptr = std::unique_ptr<const Normalizer>;
 class SequenceNormalizer : public Normalizer {
  public:
   explicit SequenceNormalizer(std::vector<Ptr> parts) : parts_(std::move(parts)) {}
-  std::string Apply(std::string text, bool* dropped) const override {
-    for (const Ptr& part : parts_) text = part->Apply(std::move(text), dropped);
+  std::string Apply(std::string text, size_t* origin) const override {
+    for (const Ptr& part : parts_) text = part->Apply(std::move(text), origin);
     return text;
   }
 
@@ -29,7 +30,14 @@ class SequenceNormalizer : public Normalizer {
 class FormNormalizer : public Normalizer {
  public:
   explicit FormNormalizer(NormalForm form) : form_(form) {}
-  std::string Apply(std::string text, bool*) const override { return Normalize(text, form_); }
+  std::string Apply(std::string text, size_t* origin) const override {
+    std::string out = Normalize(text, form_);
+    if (origin != nullptr && *origin > 0 && !out.empty()) {
+      const size_t alone = Normalize(std::string_view(text).substr(0, *origin), form_).size();
+      *origin = std::min(out.size(), std::max(FirstChar(out).length, alone));
+    }
+    return out;
+  }
 
  private:
   NormalForm form_;
@@ -38,8 +46,11 @@ class FormNormalizer : public Normalizer {
 class PrependNormalizer : public Normalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  std::string Apply(std::string text, bool*) const override {
-    if (!text.empty()) text.insert(0, prefix_);
+  std::string Apply(std::string text, size_t* origin) const override {
+    if (text.empty()) return text;
+    if (origin != nullptr && prefix_.empty()) *origin = std::max(*origin, FirstChar(text).length);  // as in the crate
+    if (origin != nullptr && *origin > 0) *origin += prefix_.size();
+    text.insert(0, prefix_);
     return text;
   }
 
@@ -51,18 +62,29 @@ class ReplaceNormalizer : public Normalizer {
  public:
   ReplaceNormalizer(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  std::string Apply(std::string text, bool*) const override {
+  std::string Apply(std::string text, size_t* origin) const override {
     std::vector<Span> matches;
     PatternMatcher(pattern_).FindAll(text, &matches);
     if (matches.empty()) return text;
     std::string out;
+    out.reserve(text.size());
+    const size_t old_origin = origin == nullptr ? 0 : *origin;
+    size_t new_origin = 0;
     size_t copied = 0;
+    const auto copy_to = [&](size_t end) {
+      out.append(text, copied, end - copied);
+      if (copied < old_origin) new_origin += std::min(old_origin, end) - copied;
+    };
     for (const Span& match : matches) {
-      out.append(text, copied, match.begin - copied);
+      copy_to(match.begin);
       out += content_;
+      // The content stands for the last byte that it replaces.
+      if (match.end == 0 || match.end <= old_origin) new_origin += content_.size();
       copied = match.end;
     }
-    return out.append(text, copied);
+    copy_to(text.size());
+    if (origin != nullptr) *origin = new_origin;
+    return out;
   }
 
  private:
@@ -75,14 +97,17 @@ class CharNormalizer : public Normalizer {
  public:
   using Map = void (*)(char32_t, std::string*);
   explicit CharNormalizer(Map map) : map_(map) {}
-  std::string Apply(std::string text, bool*) const override {
+  std::string Apply(std::string text, size_t* origin) const override {
     std::string out;
     out.reserve(text.size());
+    size_t new_origin = 0;
     for (size_t i = 0; i < text.size();) {
       const CodePoint c = FirstChar(std::string_view(text).substr(i));
       map_(c.value, &out);
+      if (origin != nullptr && i < *origin) new_origin = out.size();
       i += c.length;
     }
+    if (origin != nullptr) *origin = new_origin;
     return out;
   }
 
@@ -96,15 +121,16 @@ void DropMark(char32_t c, std::string* out) {
 class StripNormalizer : public Normalizer {
  public:
   StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
-  std::string Apply(std::string text, bool* dropped) const override {
+  std::string Apply(std::string text, size_t* origin) const override {
     std::string_view rest = text;
     while (left_ && !rest.empty() && IsWhiteSpace(FirstChar(rest).value)) rest.remove_prefix(FirstChar(rest).length);
-    if (dropped != nullptr && rest.size() != text.size()) *dropped = true;
+    const size_t cut = text.size() - rest.size();
     while (right_ && !rest.empty()) {
       const size_t last = LastCharStart(rest);
       if (!IsWhiteSpace(FirstChar(rest.substr(last)).value)) break;
       rest = rest.substr(0, last);
     }
+    if (origin != nullptr) *origin = std::min(rest.size(), *origin - std::min(*origin, cut));
     return std::string(rest);
   }
 
@@ -114,7 +140,8 @@ class StripNormalizer : public Normalizer {
 
 class ByteLevelNormalizer : public Normalizer {
  public:
-  std::string Apply(std::string text, bool*) const override {
+  std::string Apply(std::string text, size_t* origin) const override {
+    if (origin != nullptr) *origin = ByteAlphabetLength(std::string_view(text).substr(0, *origin));
     std::string out;
     AppendByteAlphabet(text, &out);
     return out;

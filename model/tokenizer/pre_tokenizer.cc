@@ -1,5 +1,6 @@
 #include "model/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,8 +18,8 @@ using Ptr = std::unique_ptr<const PreTokenizer>;
 // GPT-2's pattern, built into ByteLevel.
 constexpr const char* kGpt2Regex = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// Rewrites the buffer piece by piece: `rewrite(piece, view, &text)` appends the piece's new text. Pieces of added
-// tokens lose theirs, which nobody reads.
+// Rewrites the buffer piece by piece: `rewrite(piece, view, &text)` appends the piece's new text and corrects its
+// origin. Pieces of added tokens lose their text, which nobody reads.
 template <class Rewrite>
 void RewriteAll(Pieces* pieces, Rewrite rewrite) {
   std::string text;
@@ -65,13 +66,19 @@ class ByteLevelPreTokenizer : public PreTokenizer {
       : add_prefix_space_(add_prefix_space), split_(std::move(split)) {}
   void Run(Pieces* pieces) const override {
     if (add_prefix_space_) {
-      RewriteAll(pieces, [](const Piece&, std::string_view view, std::string* text) {
-        if (!view.starts_with(' ')) text->push_back(' ');
+      RewriteAll(pieces, [](Piece& piece, std::string_view view, std::string* text) {
+        if (!view.starts_with(' ')) {
+          text->push_back(' ');
+          if (piece.origin > 0) ++piece.origin;
+        }
         text->append(view);
       });
     }
     if (split_ != nullptr) split_->Run(pieces);
-    RewriteAll(pieces, [](const Piece&, std::string_view view, std::string* text) { AppendByteAlphabet(view, text); });
+    RewriteAll(pieces, [](Piece& piece, std::string_view view, std::string* text) {
+      if (piece.origin > 0) piece.origin = ByteAlphabetLength(view.substr(0, piece.origin));
+      AppendByteAlphabet(view, text);
+    });
   }
 
  private:
@@ -86,9 +93,14 @@ class MetaspacePreTokenizer : public PreTokenizer {
   MetaspacePreTokenizer(std::string replacement, PrependScheme scheme, bool split)
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
   void Run(Pieces* pieces) const override {
-    RewriteAll(pieces, [this](const Piece& piece, std::string_view view, std::string* text) {
-      const bool wanted = scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.at_start);
-      if (wanted && !view.starts_with(' ') && !view.starts_with(replacement_)) text->append(replacement_);
+    RewriteAll(pieces, [this](Piece& piece, std::string_view view, std::string* text) {
+      const bool wanted = scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.origin > 0);
+      const auto spaces = std::count(view.begin(), view.begin() + static_cast<std::ptrdiff_t>(piece.origin), ' ');
+      piece.origin += static_cast<size_t>(spaces) * (replacement_.size() - 1);
+      if (wanted && !view.starts_with(' ') && !view.starts_with(replacement_)) {
+        text->append(replacement_);
+        if (piece.origin > 0) piece.origin += replacement_.size();
+      }
       for (const char c : view) {
         if (c == ' ') {
           text->append(replacement_);

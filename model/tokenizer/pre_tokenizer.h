@@ -20,8 +20,8 @@ namespace iha::tokenizer {
 struct Piece {
   size_t begin = 0;
   size_t end = 0;
-  int32_t id = -1;        // of an added token
-  bool at_start = false;  // begins where the caller's text begins (Metaspace's "first")
+  int32_t id = -1;    // of an added token
+  size_t origin = 0;  // leading bytes that come from the first character of the caller's text (Metaspace's "first")
 };
 
 struct Pieces {

@@ -66,7 +66,9 @@ absl::StatusOr<SplitBehavior> ParseBehavior(const Json& object, const char* key,
 void AppendParts(const Piece& piece, const std::vector<Span>& matches, SplitBehavior behavior, bool invert,
                  std::vector<Piece>* out) {
   const auto append = [&](size_t begin, size_t end) {
-    if (begin != end) out->push_back({piece.begin + begin, piece.begin + end, -1, piece.at_start && begin == 0});
+    if (begin == end) return;
+    const size_t origin = std::min(piece.origin, end);
+    out->push_back({piece.begin + begin, piece.begin + end, -1, origin - std::min(origin, begin)});
   };
   const size_t length = piece.end - piece.begin;
   if (behavior == SplitBehavior::kIsolated) {

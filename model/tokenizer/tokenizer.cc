@@ -109,13 +109,14 @@ absl::Status Tokenizer::Impl::Parse(std::string_view tokenizer_json) {
 }
 
 void Tokenizer::Impl::AppendNormalized(std::string text, bool at_start, bool parse_special, Pieces* pieces) const {
-  bool dropped = false;
-  if (normalizer != nullptr) text = normalizer->Apply(std::move(text), &dropped);
+  size_t origin = at_start ? FirstChar(text).length : 0;
+  if (normalizer != nullptr) text = normalizer->Apply(std::move(text), at_start ? &origin : nullptr);
   std::vector<AddedPart> parts;
   added.Cut(text, AddedTokens::Kind::kNormalized, parse_special, &parts);
   const size_t base = pieces->text.size();
   for (const AddedPart& part : parts) {
-    pieces->pieces.push_back({base + part.begin, base + part.end, part.id, at_start && !dropped && part.begin == 0});
+    pieces->pieces.push_back(
+        {base + part.begin, base + part.end, part.id, std::min(origin, part.end) - std::min(origin, part.begin)});
   }
   pieces->text += text;
 }
@@ -126,7 +127,7 @@ Pieces Tokenizer::Impl::Segment(std::string_view valid, bool parse_special) cons
   added.Cut(valid, AddedTokens::Kind::kRaw, parse_special, &parts);
   for (const AddedPart& part : parts) {
     if (part.id >= 0) {
-      pieces.pieces.push_back({pieces.text.size(), pieces.text.size(), part.id, false});
+      pieces.pieces.push_back({pieces.text.size(), pieces.text.size(), part.id, 0});
     } else {
       AppendNormalized(std::string(valid.substr(part.begin, part.end - part.begin)), part.begin == 0, parse_special,
                        &pieces);
@@ -136,7 +137,7 @@ Pieces Tokenizer::Impl::Segment(std::string_view valid, bool parse_special) cons
 }
 
 const std::string* Tokenizer::Impl::DecodedText(int32_t id, bool skip_special) const {
-  if (const AddedToken* token = added.ById(id)) return token->special && skip_special ? nullptr : &token->decoded;
+  if (const AddedToken* token = added.ById(id)) return token->skipped && skip_special ? nullptr : &token->decoded;
   return bpe->TokenText(id);
 }
 
@@ -197,8 +198,7 @@ std::vector<int32_t> Tokenizer::Encode(std::string_view text, const EncodeOption
       impl_->bpe->Encode(pieces.View(piece), &scratch, &ids);
     }
   }
-  if (options.add_special) ids = impl_->post_processor.Apply(std::move(ids));
-  return ids;
+  return impl_->post_processor.Apply(std::move(ids), options.add_special);
 }
 
 std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special) const {

@@ -46,5 +46,6 @@ char32_t ByteToChar(uint8_t byte);
 // -1 if `c` stands for no byte.
 int CharToByte(char32_t c);
 void AppendByteAlphabet(std::string_view bytes, std::string* out);
+size_t ByteAlphabetLength(std::string_view bytes);
 
 }  // namespace iha::tokenizer

@@ -87,6 +87,115 @@ TEST(Pipeline, Normalizers) {
             "a|");
 }
 
+// Metaspace's "first" asks where the first character of the text went: whatever normalizers and earlier pre-tokenizers
+// remove, put before it or make of it.
+TEST(Pipeline, MetaspaceFirstFollowsTheFirstCharacter) {
+  const std::string first = R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": false})";
+  const auto cut = [&](const std::string& normalizer, const std::string& text) { return Cut(first, text, normalizer); };
+  const std::string drop = R"({"type": "Replace", "pattern": {"Regex": "1+"}, "content": ""})";
+  EXPECT_EQ(cut(drop, "1a"), "a|");
+  EXPECT_EQ(cut(drop, "a1"), "_a|");
+  // A replacement stands for the last character that it replaces.
+  const std::string shrink = R"({"type": "Replace", "pattern": {"Regex": "1+"}, "content": "b"})";
+  EXPECT_EQ(cut(shrink, "1a"), "_ba|");
+  EXPECT_EQ(cut(shrink, "11a"), "ba|");
+  EXPECT_EQ(cut(R"({"type": "StripAccents"})",
+                "\xCC\x81"
+                "a"),
+            "a|");
+  EXPECT_EQ(cut(R"({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "b"}, )" + drop + "]}", "1a"),
+            "_ba|");
+  EXPECT_EQ(cut(R"({"type": "Sequence", "normalizers": [)" + drop + R"(, {"type": "Prepend", "prepend": "b"}]})", "1a"),
+            "ba|");
+  // Both the mark and the letter come from the first character.
+  EXPECT_EQ(Cut(R"({"type": "Sequence", "pretokenizers": [
+                {"type": "Metaspace", "replacement": "-", "prepend_scheme": "always", "split": false},
+                {"type": "Split", "pattern": {"String": "-"}, "behavior": "Isolated", "invert": false}, )" +
+                    first + "]}",
+                "a b"),
+            "_-|_a|-|b|");
+}
+
+// The crates' tables are of other Unicode versions than the library's: U+2E52 is no punctuation there, U+0897 and
+// U+1AC0 are a mark and none, U+A7CB has a lower case.
+TEST(Pipeline, CharacterTablesAreThoseOfTheCrates) {
+  const auto tokenizer = [](const char* part, const char* value) {
+    Json json = {
+        {"decoder", {{"type", "Fuse"}}},
+        {"model",
+         {{"type", "BPE"}, {"end_of_word_suffix", "|"}, {"vocab", Json::object()}, {"merges", Json::array()}}}};
+    int id = 0;
+    for (const char* c : {"a", "\xE2\xB9\x92", "\xE2\xB8\xAE", "\xE1\xAB\x80", "\xC9\xA4", "\xEA\x9F\x8B"}) {
+      json["model"]["vocab"][c] = id++;
+      json["model"]["vocab"][std::string(c) + "|"] = id++;
+    }
+    json[part] = Json::parse(value);
+    return *Tokenizer::FromJson(json.dump(), "");
+  };
+  const auto through = [](const auto& t, const std::string& text) { return t->Decode(t->Encode(text), false); };
+  const auto punctuation = tokenizer("pre_tokenizer", R"({"type": "Punctuation"})");
+  EXPECT_EQ(through(punctuation,
+                    "a\xE2\xB9\x92"
+                    "a"),
+            "a\xE2\xB9\x92"
+            "a|");
+  EXPECT_EQ(through(punctuation,
+                    "a\xE2\xB8\xAE"
+                    "a"),
+            "a|\xE2\xB8\xAE|a|");
+  const auto accents = tokenizer("normalizer", R"({"type": "StripAccents"})");
+  EXPECT_EQ(through(accents,
+                    "a\xE1\xAB\x80"
+                    "a\xCC\x81"
+                    "a"),
+            "a\xE1\xAB\x80"
+            "aa|");
+  EXPECT_EQ(through(tokenizer("normalizer", R"({"type": "Lowercase"})"),
+                    "\xEA\x9F\x8B"
+                    "A"),
+            "\xC9\xA4"
+            "a|");
+}
+
+// Sequences of processors hand on parts: a template makes several, a later one reads two as a pair.
+TEST(Pipeline, PostProcessorsInSequence) {
+  const auto with = [](const std::string& processors) {
+    const std::string json = R"({"post_processor": {"type": "Sequence", "processors": [)" + processors +
+                             R"(]}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})";
+    auto tokenizer = Tokenizer::FromJson(json, "");
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    return *std::move(tokenizer);
+  };
+  const std::string eos = R"({"type": "TemplateProcessing",
+      "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "e", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "B", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "special_tokens": {"e": {"id": "e", "ids": [7, 8], "tokens": ["e", "f"]}}})";
+  const EncodeOptions special{.add_special = true};
+  EXPECT_EQ(with(eos)->Encode("ab", special), (Ids{0, 1, 7, 8}));
+  EXPECT_EQ(with(eos + "," + eos)->Encode("ab", special), (Ids{7, 8, 0, 1}));
+  EXPECT_EQ(with(eos + R"(, {"type": "BertProcessing", "cls": ["c", 5], "sep": ["s", 6]})")->Encode("ab", special),
+            (Ids{5, 0, 1, 6, 7, 8, 6}));
+  EXPECT_EQ(with(eos + R"(, {"type": "RobertaProcessing", "cls": ["c", 5], "sep": ["s", 6]})")->Encode("ab", special),
+            (Ids{5, 0, 1, 6, 6, 7, 8, 6}));
+  // Without special tokens a template still does what it does with the text.
+  const std::string twice = R"({"type": "TemplateProcessing", "special_tokens": {}, "pair": [],
+      "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})";
+  EXPECT_EQ(with(twice)->Encode("ab"), (Ids{0, 1, 0, 1}));
+  EXPECT_EQ(with(eos)->Encode("ab"), (Ids{0, 1}));
+}
+
+// A special token whose normalized text differs is not told from ordinary text when decoding (tokenizers 0.23).
+TEST(Pipeline, NormalizedSpecialTokensAreDecoded) {
+  const auto tokenizer = Tokenizer::FromJson(R"({"normalizer": {"type": "Lowercase"}, "decoder": {"type": "Fuse"},
+      "added_tokens": [
+        {"id": 1, "content": "NUM", "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": true},
+        {"id": 2, "content": "num2", "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": true}],
+      "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+                                             "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Decode(Ids{0, 1, 2, 0}, true), "anuma");
+}
+
 std::unique_ptr<const Tokenizer> Merging(const char* extra) {
   const std::string json = std::string(R"({"decoder": {"type": "Fuse"}, "model": {"type": "BPE",)") + extra + "}}";
   auto tokenizer = Tokenizer::FromJson(json, "");

@@ -49,6 +49,22 @@ TEST(TokenizerErrors, TheSmallOneIsFine) {
   EXPECT_EQ((*tokenizer)->TokenText(5), std::nullopt);
 }
 
+// What could only be approximated is refused, by name.
+TEST(TokenizerErrors, WhatCannotBeExactIsRefused) {
+  EXPECT_THAT(ErrorWith("/pre_tokenizer", R"({"type": "Split", "pattern": {"Regex": "\\X"}, "behavior": "Isolated",
+                                              "invert": false})"),
+              HasSubstr("pre_tokenizer.pattern: regex: \\X is not supported"));
+  Json json = Small();
+  json["normalizer"] = Json::parse(R"({"type": "Replace", "pattern": {"String": "x"}, "content": ""})");
+  json["added_tokens"][0]["content"] = "xx";
+  json["added_tokens"][0]["normalized"] = true;
+  EXPECT_THAT(ErrorOf(json.dump()), HasSubstr("added_tokens[0]: the normalizer leaves nothing of \"xx\""));
+  const std::string three = R"({"type": "TemplateProcessing", "special_tokens": {}, "pair": [], "single": [
+      {"Sequence": {"id": "A"}}, {"Sequence": {"id": "A"}}, {"Sequence": {"id": "A"}}]})";
+  EXPECT_THAT(ErrorWith("/post_processor", R"({"type": "Sequence", "processors": [)" + three + "," + three + "]}"),
+              HasSubstr("post_processor.processors[1]: a template after 3 parts, expected one or two"));
+}
+
 TEST(TokenizerErrors, Files) {
   const testing::TempDir dir;
   const auto missing = Tokenizer::Load(dir.path()).status();
