@@ -47,7 +47,7 @@ float ValueAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
 // One query: sees keys first .. last (inclusive). With the causal mask last = pos; see FirstVisible.
 struct AttentionRow {
   const float* q = nullptr;  // [d]
-  float* out = nullptr;      // [d_v], written
+  float* out = nullptr;      // [d_v], written; may be q itself, but no other row's
   uint32_t first = 0;
   uint32_t last = 0;
 };

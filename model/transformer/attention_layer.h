@@ -15,6 +15,7 @@
 #include "kernels/support/parallel_for.h"
 #include "model/backend.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/cost.h"
 #include "model/transformer/packing.h"
 #include "model/transformer/rope_tables.h"
 
@@ -40,9 +41,15 @@ class AttentionLayer {
                        kernels::ParallelFor& parallel) = 0;
 };
 
+// How the layers of one backend keep their caches.
+struct CacheOptions {
+  kernels::StorageType type = kernels::StorageType::kF32;
+  checkpoint::IhaCacheForm iha_form = checkpoint::IhaCacheForm::kByRule;
+};
+
 // InvalidArgument names the layer and what is not supported. `ropes` must outlive the layer.
 absl::StatusOr<std::unique_ptr<AttentionLayer>> MakeAttentionLayer(const checkpoint::ModelConfig& config, int64_t layer,
-                                                                   kernels::StorageType kv_type, const Packer& packer,
+                                                                   const CacheOptions& cache, const Packer& packer,
                                                                    RopeTables& ropes);
 
 }  // namespace iha::model

@@ -50,7 +50,7 @@ class CpuBackend final : public Backend {
   CpuBackend(const Checkpoint& checkpoint, const CpuBackendOptions& options)
       : config_(checkpoint.config()), pool_(options.threads), ropes_(config_.ropes, config_.head_dim), cache_(0) {}
 
-  absl::Status Load(const Checkpoint& checkpoint, const NumericsSpec& numerics);
+  absl::Status Load(const Checkpoint& checkpoint, const CpuBackendOptions& options);
 
   const ModelInfo& info() const override { return info_; }
   absl::Status ReserveCache(int32_t blocks) override { return cache_.Reserve(blocks); }
@@ -79,14 +79,16 @@ class CpuBackend final : public Backend {
   std::vector<float> x_, normed_, update_;
 };
 
-absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const NumericsSpec& numerics) {
-  const auto kv_type = numerics.kv_dtype == "bf16" ? kernels::StorageType::kBF16 : kernels::StorageType::kF32;
+absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const CpuBackendOptions& options) {
+  const CacheOptions cache{
+      .type = options.numerics.kv_dtype == "bf16" ? kernels::StorageType::kBF16 : kernels::StorageType::kF32,
+      .iha_form = options.iha_cache};
   const Packer packer(checkpoint, pool_);
   IHA_RETURN_IF_ERROR(LoadEmbedding(packer));
   size_t cache_bytes = 0;
   for (int64_t layer = 0; layer < config_.num_layers(); layer++) {
     IHA_ASSIGN_OR_RETURN(BlockNorms norms, ReadNorms(config_, layer, packer));
-    IHA_ASSIGN_OR_RETURN(auto attention, MakeAttentionLayer(config_, layer, kv_type, packer, ropes_));
+    IHA_ASSIGN_OR_RETURN(auto attention, MakeAttentionLayer(config_, layer, cache, packer, ropes_));
     IHA_ASSIGN_OR_RETURN(MlpLayer mlp, MlpLayer::Make(config_, layer, packer));
     const size_t bytes = attention->cache_bytes();
     blocks_.push_back({std::move(norms), std::move(attention), cache_bytes, std::move(mlp)});
@@ -98,7 +100,7 @@ absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const NumericsSpec& 
            .vocab_size = static_cast<int32_t>(config_.vocab_size),
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = static_cast<int64_t>(cache_.block_bytes()),
-           .numerics_id = numerics.Id(),
+           .numerics_id = options.numerics.Id(),
            .weights = checkpoint.WeightsDigest()};
   checkpoint.DropPages();
   return absl::OkStatus();
@@ -257,7 +259,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenCpuBackend(const Checkpoint& checkp
   }
   try {
     auto backend = std::make_unique<CpuBackend>(checkpoint, options);
-    IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, options.numerics), checkpoint.directory()));
+    IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, options), checkpoint.directory()));
     return backend;
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("{}: out of memory while packing the weights", checkpoint.directory());

@@ -11,12 +11,15 @@
 #include "common/eval_types.h"
 #include "model/backend.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/cost.h"
 
 namespace iha::model {
 
 struct CpuBackendOptions {
   int threads = 1;
   NumericsSpec numerics;  // backend "cpu-exact"; kv_dtype f32 or bf16
+  // What iha layers cache: no bit depends on it, memory and speed do.
+  checkpoint::IhaCacheForm iha_cache = checkpoint::IhaCacheForm::kByRule;
 };
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenCpuBackend(const checkpoint::Checkpoint& checkpoint,

@@ -61,12 +61,16 @@ absl::StatusOr<Linear> Packer::MakeLinear(std::span<const LinearPart> parts, int
   return linear;
 }
 
-absl::StatusOr<std::vector<float>> Packer::Vector(const std::string& name, int64_t n) const {
-  const int64_t shape[] = {n};
+absl::StatusOr<std::vector<float>> Packer::Tensor(const std::string& name, std::span<const int64_t> shape) const {
   IHA_ASSIGN_OR_RETURN(const TensorView view, checkpoint_.ExpectTensor(name, shape));
-  std::vector<float> values(static_cast<size_t>(n));
+  std::vector<float> values(static_cast<size_t>(view.elements()));
   IHA_RETURN_IF_ERROR(checkpoint::WidenToF32(view, values));
   return values;
+}
+
+absl::StatusOr<std::vector<float>> Packer::Vector(const std::string& name, int64_t n) const {
+  const int64_t shape[] = {n};
+  return Tensor(name, shape);
 }
 
 void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,

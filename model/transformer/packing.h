@@ -36,7 +36,9 @@ class Packer {
 
   // The parts' rows one after another; a bias vector if any part has one (zeros for the others).
   absl::StatusOr<Linear> MakeLinear(std::span<const LinearPart> parts, int64_t columns) const;
-  // Tensor `name` of shape [n] as fp32.
+  // Tensor `name` of this shape as fp32, row-major.
+  absl::StatusOr<std::vector<float>> Tensor(const std::string& name, std::span<const int64_t> shape) const;
+  // Of shape [n].
   absl::StatusOr<std::vector<float>> Vector(const std::string& name, int64_t n) const;
 
  private:

@@ -1,0 +1,281 @@
+#include "model/transformer/iha_attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "kernels/iha_collapse/iha_collapse.h"
+#include "kernels/rmsnorm/rmsnorm.h"
+#include "kernels/rope/rope.h"
+
+namespace iha::model {
+
+using checkpoint::LayerSpec;
+using checkpoint::ModelConfig;
+using kernels::IhaMix;
+using kernels::IhaSource;
+using kernels::StorageType;
+
+// Positions that the RoPE tables reach (kernels/support/exact_math.h).
+constexpr int64_t kMaxVirtualTokens = int64_t{1} << 21;
+
+class IhaAttention::BlockMaker final : public kernels::KeyBlockMaker {
+ public:
+  BlockMaker(const IhaAttention& layer, std::span<const void* const> blocks, size_t cache_offset, size_t head)
+      : layer_(layer), blocks_(blocks), cache_offset_(cache_offset), head_(head) {}
+
+  void Make(size_t b, size_t slots, void* block) const override {
+    const size_t pseudo = layer_.shape_.pseudo;
+    const auto* base = static_cast<const std::byte*>(blocks_[b / pseudo]) + cache_offset_;
+    const auto source = [&](const void* at) {
+      return IhaSource{at, layer_.layout_.type, layer_.width(), layer_.shape_.d};
+    };
+    kernels::IhaMixBlock(layer_.shape_, layer_.KeyMix(source(base)),
+                         layer_.ValueMix(source(base + layer_.base_bytes())), layer_.layout_, head_, b % pseudo, slots,
+                         block);
+  }
+
+ private:
+  const IhaAttention& layer_;
+  std::span<const void* const> blocks_;  // of 64 tokens
+  size_t cache_offset_;
+  size_t head_;
+};
+
+IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, StorageType kv_type,
+                           checkpoint::IhaCacheForm cache_form, RopeTables& ropes)
+    : shape_{.heads = static_cast<size_t>(config.num_heads),
+             .pseudo = static_cast<size_t>(config.layers[static_cast<size_t>(layer)].pseudo_heads),
+             .d = static_cast<size_t>(config.head_dim)},
+      hidden_(static_cast<size_t>(config.hidden_size)),
+      spec_(config.layers[static_cast<size_t>(layer)]),
+      mixed_cache_(checkpoint::IhaCachesMixed(config, spec_, cache_form)),
+      scale_(static_cast<float>(config.attention_scale)),
+      norm_eps_(static_cast<float>(config.rms_norm_eps)),
+      norm_plus_one_(config.norm_plus_one),
+      pairing_(spec_.rope_pairing == checkpoint::RopePairing::kHalf ? kernels::RopePairing::kHalf
+                                                                    : kernels::RopePairing::kInterleaved),
+      layout_{.type = kv_type, .d = shape_.d, .d_v = shape_.d},
+      ropes_(ropes) {}
+
+absl::StatusOr<std::unique_ptr<AttentionLayer>> IhaAttention::Make(const ModelConfig& config, int64_t layer,
+                                                                   StorageType kv_type,
+                                                                   checkpoint::IhaCacheForm cache_form,
+                                                                   const Packer& packer, RopeTables& ropes) {
+  const int64_t pseudo = config.layers[static_cast<size_t>(layer)].pseudo_heads;
+  if (config.context_tokens > kMaxVirtualTokens / pseudo) {
+    return InvalidArgument(
+        "config.json: max_position_embeddings {} with {} pseudo heads in layer {}: expected at most {} virtual "
+        "tokens; lower max_position_embeddings",
+        config.context_tokens, pseudo, layer, kMaxVirtualTokens);
+  }
+  std::unique_ptr<IhaAttention> self(new IhaAttention(config, layer, kv_type, cache_form, ropes));
+  IHA_RETURN_IF_ERROR(self->Load(config, layer, packer));
+  return self;
+}
+
+absl::Status IhaAttention::Load(const ModelConfig& config, int64_t layer, const Packer& packer) {
+  const std::string prefix = fmt::format("model.layers.{}.self_attn.", layer);
+  const int64_t heads = config.num_heads, pseudo = spec_.pseudo_heads, rows = heads * config.head_dim;
+  const LinearPart qkv[] = {{prefix + "q_proj", rows, config.qkv_bias},
+                            {prefix + "k_proj", rows, config.qkv_bias},
+                            {prefix + "v_proj", rows, config.qkv_bias}};
+  IHA_ASSIGN_OR_RETURN(qkv_, packer.MakeLinear(qkv, config.hidden_size));
+  const LinearPart o[] = {{prefix + "o_proj", config.hidden_size, config.o_bias}};
+  IHA_ASSIGN_OR_RETURN(o_, packer.MakeLinear(o, rows));
+
+  const bool stp = spec_.alpha_layout == checkpoint::AlphaLayout::kSourceTargetPseudo;
+  const std::vector<int64_t> shape =
+      stp ? std::vector<int64_t>{heads, heads, pseudo} : std::vector<int64_t>{heads, pseudo, heads};
+  for (const auto& [name, packed] : {std::pair{"q", &alpha_q_}, {"k", &alpha_k_}, {"v", &alpha_v_}}) {
+    IHA_ASSIGN_OR_RETURN(const std::vector<float> alpha, packer.Tensor(prefix + "iha.alpha_" + name, shape));
+    packed->resize(alpha.size());
+    kernels::IhaPackAlpha(
+        stp ? kernels::IhaAlphaLayout::kSourceTargetPseudo : kernels::IhaAlphaLayout::kTargetPseudoSource, shape_.heads,
+        shape_.pseudo, alpha.data(), packed->data());
+  }
+  const int64_t columns = spec_.collapse == checkpoint::CollapseKind::kGlobal ? heads * pseudo : pseudo;
+  const int64_t collapse_shape[] = {heads, columns};
+  IHA_ASSIGN_OR_RETURN(collapse_, packer.Tensor(prefix + "iha.collapse", collapse_shape));
+  if (spec_.qk_norm != checkpoint::QkNorm::kNone) {
+    IHA_ASSIGN_OR_RETURN(q_norm_, packer.Vector(prefix + "q_norm.weight", config.head_dim));
+    IHA_ASSIGN_OR_RETURN(k_norm_, packer.Vector(prefix + "k_norm.weight", config.head_dim));
+  }
+  const std::vector<double> frequency =
+      checkpoint::InverseFrequencies(config.ropes[static_cast<size_t>(spec_.rope)], config.head_dim);
+  rotate_cos_.resize(shape_.pseudo * frequency.size());
+  rotate_sin_.resize(shape_.pseudo * frequency.size());
+  kernels::FillRopeTable(frequency.data(), frequency.size(), 0, shape_.pseudo, 1.0, rotate_cos_.data(),
+                         rotate_sin_.data());
+  return absl::OkStatus();
+}
+
+size_t IhaAttention::cache_bytes() const {
+  return mixed_cache_ ? shape_.heads * shape_.pseudo * layout_.bytes() : 2 * base_bytes();
+}
+
+void IhaAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
+                           kernels::ParallelFor& parallel) {
+  const size_t n = tokens.count();
+  projected_.resize(n * 3 * width());
+  pseudo_.resize(n * shape_.pseudo * width());
+  collapsed_.resize(n * width());
+  Apply(qkv_, x, hidden_, n, projected_.data(), 3 * width(), parallel);
+  NormAndRotateHeads(tokens, parallel);
+  MixQueries(n, parallel);
+  Append(tokens, cache_offset, parallel);
+  Attend(tokens, cache_offset, parallel);
+  kernels::IhaCollapse({.tokens = n,
+                        .heads = shape_.heads,
+                        .pseudo = shape_.pseudo,
+                        .d = shape_.d,
+                        .global = spec_.collapse == checkpoint::CollapseKind::kGlobal},
+                       collapse_.data(), pseudo_.data(),
+                       spec_.xsa == checkpoint::Xsa::kPseudo ? pseudo_v_.data() : nullptr, collapsed_.data(), parallel);
+  Apply(o_, collapsed_.data(), width(), n, out, hidden_, parallel);
+}
+
+// Queries and keys before mixing: the norm of pre_mix, and the rotation by n P (by n) that the mix commutes with.
+void IhaAttention::NormAndRotateHeads(const StepTokens& tokens, kernels::ParallelFor& parallel) {
+  const auto pseudo = static_cast<uint32_t>(virtual_positions() ? shape_.pseudo : 1);
+  rope_rows_.clear();
+  for (const uint32_t position : tokens.positions) rope_rows_.push_back(position * pseudo);
+  ropes_.Extend(*std::max_element(rope_rows_.begin(), rope_rows_.end()) + pseudo - 1);
+  if (post_mix()) return;
+  if (spec_.qk_norm == checkpoint::QkNorm::kPreMix) {
+    const kernels::RmsNormShape shape{.rows = tokens.count(),
+                                      .n = shape_.d,
+                                      .ldx = 3 * width(),
+                                      .ldy = 3 * width(),
+                                      .eps = norm_eps_,
+                                      .weight_plus_one = norm_plus_one_};
+    for (size_t head = 0; head < 2 * shape_.heads; head++) {
+      float* at = projected_.data() + head * shape_.d;
+      kernels::RmsNorm(shape, at, head < shape_.heads ? q_norm_.data() : k_norm_.data(), at, parallel);
+    }
+  }
+  const kernels::RopeShape rope{.tokens = tokens.count(),
+                                .heads = 2 * shape_.heads,
+                                .token_stride = 3 * width(),
+                                .head_stride = shape_.d,
+                                .rotary_dim = shape_.d,
+                                .pairing = pairing_};
+  kernels::Rope(rope, projected_.data(), rope_rows_.data(), ropes_.cos(spec_.rope), ropes_.sin(spec_.rope), parallel);
+}
+
+IhaMix IhaAttention::KeyMix(IhaSource source) const {
+  IhaMix mix{.alpha = alpha_k_.data(), .source = source, .round = layout_.type, .pairing = pairing_};
+  if (post_mix()) {
+    mix.norm = k_norm_.data();
+    mix.norm_eps = norm_eps_;
+    mix.norm_plus_one = norm_plus_one_;
+    mix.cos = ropes_.cos(spec_.rope);
+    mix.sin = ropes_.sin(spec_.rope);
+    mix.first_row = rope_rows_.data();
+    mix.row_step = virtual_positions() ? 1 : 0;
+  } else if (virtual_positions()) {
+    mix.cos = rotate_cos_.data();
+    mix.sin = rotate_sin_.data();
+  }
+  return mix;
+}
+
+IhaMix IhaAttention::ValueMix(IhaSource source) const {
+  return {.alpha = alpha_v_.data(), .source = source, .round = layout_.type};
+}
+
+void IhaAttention::MixQueries(size_t tokens, kernels::ParallelFor& parallel) {
+  IhaMix mix = KeyMix({projected_.data(), StorageType::kF32, 3 * width(), shape_.d});
+  mix.alpha = alpha_q_.data();
+  mix.round = StorageType::kF32;
+  if (post_mix()) mix.norm = q_norm_.data();
+  kernels::IhaMixRows(shape_, mix, tokens, pseudo_.data(), parallel);
+}
+
+void IhaAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
+  const size_t n = tokens.count(), d = shape_.d, row_bytes = width() * kernels::StorageBytes(layout_.type);
+  const auto key_row = [&](size_t token) { return projected_.data() + token * 3 * width() + width(); };
+  slices_.clear();
+  for (uint8_t* block : tokens.block_of_token) slices_.push_back(block + cache_offset);
+
+  IhaSource keys{key_row(0), StorageType::kF32, 3 * width(), d};
+  IhaSource values{key_row(0) + width(), StorageType::kF32, 3 * width(), d};
+  if (layout_.type == StorageType::kBF16) {
+    rounded_.resize(n * 2 * width());
+    values = {rounded_.data() + width(), StorageType::kBF16, 2 * width(), d};
+    if (!post_mix()) keys = {rounded_.data(), StorageType::kBF16, 2 * width(), d};
+  }
+  parallel.Run(n, [&](size_t token, int) {
+    if (layout_.type == StorageType::kBF16) {
+      uint16_t* to = rounded_.data() + token * 2 * width();
+      kernels::IhaStoreBase(shape_, key_row(token), d, layout_.type, to);
+      kernels::IhaStoreBase(shape_, key_row(token) + width(), d, layout_.type, to + width());
+    }
+    if (mixed_cache_) return;
+    uint8_t* to = slices_[token] + tokens.positions[token] % kKvBlockTokens * row_bytes;
+    kernels::IhaStoreBase(shape_, key_row(token), d, layout_.type, to);
+    kernels::IhaStoreBase(shape_, key_row(token) + width(), d, layout_.type, to + base_bytes());
+  });
+  if (mixed_cache_) {
+    kernels::IhaMixToCache(shape_, KeyMix(keys), ValueMix(values), layout_, n, slices_.data(), tokens.positions.data(),
+                           parallel);
+  }
+  if (spec_.xsa == checkpoint::Xsa::kPseudo) {
+    pseudo_v_.resize(n * shape_.pseudo * width());
+    kernels::IhaMixRows(shape_, ValueMix(values), n, pseudo_v_.data(), parallel);
+  }
+}
+
+// The virtual keys that pseudo query (position, pseudo) sees are always one range.
+kernels::AttentionRow IhaAttention::RowOf(uint32_t position, uint32_t pseudo, float* row) const {
+  const auto count = static_cast<uint32_t>(shape_.pseudo);
+  const uint32_t index = position * count + pseudo;
+  const uint32_t last = spec_.mask == checkpoint::IhaMask::kFlatCausal ? index : position * count + count - 1;
+  uint32_t first = 0;
+  if (spec_.window.has_value()) {
+    const auto size = static_cast<uint32_t>(std::min<int64_t>(spec_.window->size, UINT32_MAX));
+    first = spec_.window->unit == checkpoint::WindowUnit::kVirtual ? kernels::FirstVisible(index, size)
+                                                                   : kernels::FirstVisible(position, size) * count;
+  }
+  return {.q = row, .out = row, .first = first, .last = last};
+}
+
+void IhaAttention::Attend(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
+  const size_t heads = shape_.heads, pseudo = shape_.pseudo;
+  rows_.resize(tokens.count() * heads * pseudo);
+  std::vector<std::vector<const void*>> tables(tokens.segments.size());  // virtual key blocks of head 0
+  std::vector<BlockMaker> makers;
+  std::vector<kernels::AttentionGroup> groups;
+  makers.reserve(tokens.segments.size() * heads);
+  groups.reserve(tokens.segments.size() * heads);
+  size_t first_token = 0, next_row = 0;
+  for (size_t s = 0; s < tokens.segments.size(); s++) {
+    const size_t count = tokens.segments[s].tokens.size();
+    for (const void* block : tokens.tables[s]) {
+      if (!mixed_cache_) break;
+      for (size_t part = 0; part < pseudo; part++) {
+        tables[s].push_back(static_cast<const std::byte*>(block) + part * layout_.bytes());
+      }
+    }
+    for (size_t head = 0; head < heads; head++) {
+      const size_t first_row = next_row;
+      for (size_t token = first_token; token < first_token + count; token++) {
+        for (size_t j = 0; j < pseudo; j++) {
+          float* row = pseudo_.data() + ((token * heads + head) * pseudo + j) * shape_.d;
+          rows_[next_row++] = RowOf(tokens.positions[token], static_cast<uint32_t>(j), row);
+        }
+      }
+      if (!mixed_cache_) makers.emplace_back(*this, tokens.tables[s], cache_offset, head);
+      groups.push_back({.blocks = tables[s].data(),
+                        .head_offset = cache_offset + head * pseudo * layout_.bytes(),
+                        .rows = std::span(rows_).subspan(first_row, next_row - first_row),
+                        .maker = mixed_cache_ ? nullptr : &makers.back()});
+    }
+    first_token += count;
+  }
+  kernels::Attention(layout_, scale_, groups, parallel);
+}
+
+}  // namespace iha::model
