@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/checkpoint/flop_audit.h"
 #include "tests/support/roots.h"
 
 namespace iha::checkpoint {
@@ -85,6 +86,102 @@ TEST(CostTest, PaperModelCostsWhatThePaperSaysOfIt) {
   // window's ramp at the start (a share W / 2N of it).
   iha.window = Window{WindowUnit::kToken, 8192 / 8};
   EXPECT_NEAR(LayerFlops(config, iha, 8192).scores / flops.scores, 1.0, 0.07);
+}
+
+// Published numbers of this model (kernel notes of the design, H = 20, d = 128), to the digits that are given there.
+TEST(CostTest, PaperModelRows) {
+  ModelConfig config = PaperModel();
+  config.tied_embeddings = true;
+  EXPECT_NEAR(static_cast<double>(CountParameters(config).total()), 2.373e9, 0.5e6);
+  const auto layer = [](int64_t pseudo, CollapseKind collapse = CollapseKind::kPerHead) {
+    return LayerSpec{.kind = AttentionKind::kIha, .pseudo_heads = pseudo, .collapse = collapse};
+  };
+  const auto flops = [&](const LayerSpec& spec, int64_t length) { return LayerFlops(config, spec, length); };
+  const struct {
+    int64_t pseudo;
+    double mix, per_head, global;
+  } mixers[] = {{2, 0.61e6, 10e3, 0.2e6}, {4, 1.23e6, 20e3, 0.4e6}, {20, 6.1e6, 102e3, 2.05e6}};
+  for (const auto& row : mixers) {
+    EXPECT_NEAR(flops(layer(row.pseudo), 8192).mix, row.mix, 0.01 * row.mix) << row.pseudo;
+    EXPECT_NEAR(flops(layer(row.pseudo), 8192).collapse, row.per_head, 0.03 * row.per_head);
+    EXPECT_NEAR(flops(layer(row.pseudo, CollapseKind::kGlobal), 8192).collapse, row.global, 0.03 * row.global);
+  }
+  // 4 H d P^2 * keys, keys = N / 2: whole prompts of 4k, 16k and 64k tokens.
+  const struct {
+    int64_t pseudo, length;
+    double scores;
+  } prompts[] = {{2, 4096, 84e6},  {2, 16384, 336e6},  {2, 65536, 1342e6},
+                 {4, 4096, 336e6}, {4, 16384, 1342e6}, {4, 65536, 5369e6}};
+  for (const auto& row : prompts) {
+    EXPECT_NEAR(flops(layer(row.pseudo), row.length).scores, row.scores, 0.005 * row.scores);
+    LayerSpec window = layer(row.pseudo);
+    window.window = Window{WindowUnit::kToken, 512};
+    // 21 and 84 MFLOP a token where the prompt is much longer than the window.
+    const double local = row.pseudo == 2 ? 21e6 : 84e6;
+    if (row.length == 65536) {
+      EXPECT_NEAR(flops(window, row.length).scores, local, 0.01 * local);
+    }
+  }
+  // Cache bytes a token in bf16, all 26 layers IHA: 266 KB of base keys and values, P times that of mixed ones.
+  for (const auto& [pseudo, kilobytes] : {std::pair{2, 532.0}, {4, 1065.0}, {20, 5325.0}}) {
+    config.layers.assign(26, layer(pseudo));
+    EXPECT_NEAR(static_cast<double>(KvNumbersPerToken(config, IhaCacheForm::kBase)) * 2e-3, 266, 0.5);
+    EXPECT_NEAR(static_cast<double>(KvNumbersPerToken(config, IhaCacheForm::kMixed)) * 2e-3, kilobytes, 0.5);
+  }
+}
+
+// The paper's hybrid against global attention: 26 layers, four windows of N / (2 P^2) tokens to one global layer.
+TEST(FlopAuditTest, PaperScheduleIsThreeFifthsByThePapersCountAndMatchedInAll) {
+  const ModelConfig global = PaperModel();
+  const std::vector<int64_t> lengths{8192};
+  for (const int64_t p : {2, 4}) {
+    ModelConfig hybrid = global;
+    for (size_t l = 0; l < 25; ++l) {
+      if (l % 5 == 4) continue;
+      hybrid.layers[l] = {
+          .kind = AttentionKind::kIha, .window = Window{WindowUnit::kToken, 8192 / (2 * p * p)}, .pseudo_heads = p};
+    }
+    hybrid.layers.resize(25);
+    ModelConfig same = global;
+    same.layers.resize(25);
+    FlopAudit audit = AuditFlops(hybrid, same, lengths);
+    EXPECT_DOUBLE_EQ(audit.lengths[0].paper_ours, 0.6);
+    EXPECT_DOUBLE_EQ(audit.lengths[0].paper_theirs, 1.0);
+    // With the causal mask a window of half the pairs costs as much as global attention, which sees half of them too.
+    audit.tolerance = 1;
+    EXPECT_TRUE(audit.matched()) << audit.lengths[0].percent();
+    ASSERT_EQ(audit.layers.size(), 1U);
+    EXPECT_EQ(audit.layers[0].count, 20);
+    EXPECT_NEAR(audit.layers[0].percent[0], audit.lengths[0].percent(), 1e-9);
+    const auto json = nlohmann::json::parse(AuditJson(audit));
+    double sum = 0;
+    for (const auto& [part, percent] : json["lengths"][0]["percent_by_part"].items()) sum += percent.get<double>();
+    EXPECT_NEAR(sum, audit.lengths[0].percent(), 1e-9);
+  }
+}
+
+TEST(FlopAuditTest, SaysWhereTheDifferenceComesFrom) {
+  const ModelConfig global = PaperModel();
+  ModelConfig iha = global;
+  for (const size_t l : {0, 1}) iha.layers[l] = {.kind = AttentionKind::kIha, .pseudo_heads = 2};
+  const std::vector<int64_t> lengths{4096, 8192};
+  FlopAudit audit = AuditFlops(iha, global, lengths);
+  audit.directory = "ours", audit.against = "theirs", audit.tolerance = 1;
+  EXPECT_FALSE(audit.matched());
+  EXPECT_DOUBLE_EQ(audit.lengths[1].paper_ours, (2 * 4 + 24) / 26.0);
+  const std::string text = AuditText(audit);
+  EXPECT_THAT(text, HasSubstr("FLOP per token, ours against theirs, tolerance 1 %"));
+  EXPECT_THAT(text, HasSubstr("NOT MATCHED"));
+  EXPECT_THAT(text, HasSubstr("mix +0.0"));
+  EXPECT_THAT(text, HasSubstr("2 x iha P=2 per_head flat_causal"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("linear")));  // no difference there
+  ModelConfig shorter = global;
+  shorter.layers.pop_back();
+  EXPECT_THAT(AuditText(AuditFlops(shorter, global, lengths)), HasSubstr("25 layers against 26"));
+  // Virtual windows count as they are, also the paper's own 205 of 20 x 8192.
+  EXPECT_DOUBLE_EQ(
+      PaperUnits({.kind = AttentionKind::kIha, .window = Window{WindowUnit::kVirtual, 205}, .pseudo_heads = 20}, 8192),
+      20 * 205 / 8192.0);
 }
 
 TEST(CostTest, CacheAndParametersByPart) {
