@@ -69,9 +69,18 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   }
   if (result.generation_.eos_token_ids.empty()) result.generation_.eos_token_ids = result.config_.eos_token_ids;
   if (!result.generation_.bos_token_id.has_value()) result.generation_.bos_token_id = result.config_.bos_token_id;
+  result.WarnOfIdsBeyondVocabulary();
   IHA_RETURN_IF_ERROR(result.OpenWeights());
   IHA_RETURN_IF_ERROR(result.CheckTensors());
   return result;
+}
+
+void Checkpoint::WarnOfIdsBeyondVocabulary() {
+  for (const int32_t id : generation_.eos_token_ids) {
+    if (id < config_.vocab_size) continue;
+    warnings_.push_back(
+        fmt::format("eos_token_id {} is not below vocab_size {}: no generation ends with it", id, config_.vocab_size));
+  }
 }
 
 absl::Status Checkpoint::OpenWeights() {
@@ -105,6 +114,12 @@ absl::Status Checkpoint::OpenShards(const std::string& index_path) {
       return NotFound("{}: names the shard {}, which is not in the folder; fetch it", index_path, Shown(shard));
     }
     IHA_RETURN_IF_ERROR(AddFile(directory_ + "/" + shard));
+  }
+  for (const auto& [tensor, index_of_file] : file_of_) {
+    if (!map->contains(tensor)) {
+      warnings_.push_back(fmt::format("tensor {} lies in {}, but weight_map does not name it", Shown(tensor),
+                                      files_[index_of_file].path()));
+    }
   }
   for (const auto& [tensor, file] : map->items()) {
     const auto found = file_of_.find(tensor);
@@ -163,8 +178,8 @@ absl::StatusOr<TensorView> Checkpoint::ExpectTensor(std::string_view name, std::
   }
   const std::string& file = files_[file_of_.find(name)->second].path();
   if (!std::equal(view->shape.begin(), view->shape.end(), shape.begin(), shape.end())) {
-    return InvalidArgument("{}: tensor {} has shape {}, expected {} from config.json", file, name,
-                           ShapeText(view->shape), ShapeText(shape));
+    return InvalidArgument("{}: tensor {} has shape {}, expected {} from config.json; are both of one checkpoint?",
+                           file, name, ShapeText(view->shape), ShapeText(shape));
   }
   if (!IsFloat(view->dtype)) {
     return InvalidArgument("{}: tensor {} has dtype {}, expected F32, F16 or BF16; convert the checkpoint", file, name,

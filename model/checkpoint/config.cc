@@ -198,6 +198,10 @@ std::string ReadStoredDtype(FieldReader& fields) {
                 fmt::format("is {}, but dtype is {}: remove one", ShownJson(*old_name), ShownJson(*new_name)));
   }
   const json* value = new_name != nullptr ? new_name : old_name;
+  if (value != nullptr && !value->is_string()) {
+    fields.Fail(new_name != nullptr ? "dtype" : "torch_dtype",
+                fmt::format("is {}, expected the name of a type, as bfloat16", ShownJson(*value)));
+  }
   return value == nullptr ? "" : ShownJson(*value);
 }
 
@@ -209,8 +213,12 @@ absl::StatusOr<const FamilyRow*> ReadFamily(FieldReader& fields) {
     return InvalidArgument("config.json: model_type is {}, which is unknown (expected one of: {})", Shown(type),
                            KnownFamilies());
   }
-  if (const json* classes = fields.Find("architectures");
-      classes != nullptr && classes->is_array() && !classes->empty() && (*classes)[0] != family->architecture) {
+  const json* classes = fields.Find("architectures");
+  if (classes == nullptr) return family;
+  if (!classes->is_array()) {
+    return InvalidArgument("config.json: architectures is {}, expected a list of class names", TypedJson(*classes));
+  }
+  if (!classes->empty() && (*classes)[0] != family->architecture) {
     return InvalidArgument("config.json: architectures[0] is {}, expected {} for model_type {}",
                            ShownJson((*classes)[0]), family->architecture, type);
   }
@@ -233,7 +241,7 @@ std::vector<int32_t> ReadTokenIds(FieldReader& fields, const char* field, const 
   const json list = value->is_array() ? *value : json::array({*value});
   for (const json& item : list) {
     if (!item.is_number_integer() || item.get<int64_t>() < 0 || item.get<int64_t>() > INT32_MAX) {
-      fields.Fail(field, fmt::format("is {}, expected a token id, a list of them, or null", ShownJson(*value)));
+      fields.Fail(field, fmt::format("is {}, expected a token id, a list of them, or null", TypedJson(*value)));
       return {};
     }
     ids.push_back(static_cast<int32_t>(item.get<int64_t>()));
@@ -263,6 +271,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(std::string_view json_text) {
   IHA_ASSIGN_OR_RETURN(const RopePair ropes, ParseRopes(fields, *family, config.context_tokens, &config.warnings));
   AssignRopes(fields, slides, ropes, &config);
 
+  if (fields.Has("iha_eval") && fields.Find("iha_eval") == nullptr) {
+    fields.Fail("iha_eval", "is null, expected an object (or no such field)");
+  }
   if (const json* block = fields.Find("iha_eval"); block != nullptr && fields.ok()) {
     if (config.family != Family::kLlama) {
       return InvalidArgument("config.json: iha_eval needs model_type llama, found {}", family->model_type);

@@ -164,7 +164,7 @@ absl::Status ParseIhaEval(const json& block, ModelConfig* config) {
   if (const json* version = fields.Find("version"); version == nullptr) {
     fields.Fail("version", "is missing (expected 1)");
   } else if (*version != 1) {
-    fields.Fail("version", fmt::format("is {}, expected 1", ShownJson(*version)));
+    fields.Fail("version", fmt::format("is {}, expected 1", TypedJson(*version)));
   }
   config->mlp = Pick<MlpKind>(fields, "mlp", {"gated", "plain"});
   const bool repeat = fields.Choice("pattern", {"per_layer", "repeat"}, std::nullopt) == 1;

@@ -1,5 +1,7 @@
 #include "model/checkpoint/inspect.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/text.h"
@@ -45,6 +47,21 @@ ordered_json FlopsJson(const LengthCost& cost) {
           {"head", cost.flops.head}, {"total", cost.flops.total()}};
 }
 
+// NaNs and infinities: a diverged training run, or a faulty conversion.
+int64_t CountNonFinite(const TensorView& view) {
+  std::vector<float> piece;
+  int64_t count = 0;
+  constexpr size_t kPiece = size_t{1} << 16;
+  const auto item = static_cast<size_t>(SizeOf(view.dtype));
+  for (size_t begin = 0; begin < view.bytes.size(); begin += kPiece * item) {
+    TensorView part{view.dtype, {}, view.bytes.subspan(begin, std::min(kPiece * item, view.bytes.size() - begin))};
+    piece.resize(part.bytes.size() / item);
+    if (!WidenToF32(part, piece).ok()) return 0;  // a float dtype: Open has checked
+    for (const float value : piece) count += std::isfinite(value) ? 0 : 1;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string DescribeLayer(const ModelConfig& config, const LayerSpec& layer) {
@@ -83,16 +100,19 @@ Inspection Inspect(const Checkpoint& checkpoint, std::span<const int64_t> length
   result.head_dim = config.head_dim;
   result.context_tokens = config.context_tokens;
   result.parameters = CountParameters(config);
+  result.warnings = checkpoint.warnings();
   for (const TensorSpec& spec : RequiredTensors(config)) {
     const TensorView& view = checkpoint.tensors().find(spec.name)->second;  // Open has checked that it is there
     result.dtypes[NameOf(view.dtype)] += view.elements();
+    if (const int64_t count = CountNonFinite(view); count > 0) {
+      result.warnings.push_back(fmt::format("tensor {} holds {} values that are NaN or infinite", spec.name, count));
+    }
   }
   result.digest = checkpoint.WeightsDigest();
   for (const int64_t length : lengths) result.costs.push_back({length, ModelFlops(config, length)});
   result.kv_numbers = KvNumbersPerToken(config);
   result.kv_numbers_base = KvNumbersPerToken(config, IhaCacheForm::kBase);
   result.kv_numbers_mixed = KvNumbersPerToken(config, IhaCacheForm::kMixed);
-  result.warnings = checkpoint.warnings();
   return result;
 }
 

@@ -6,29 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "common/text.h"
+#include "model/checkpoint/json_check.h"
 
 namespace iha::checkpoint {
 namespace {
 
 using nlohmann::json;
-
-// First NaN or Infinity outside a string, which JSON has no way to write; "" if none.
-std::string_view NonFiniteWord(std::string_view text) {
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (in_string && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      for (const std::string_view word : {"NaN", "Infinity"}) {
-        if (text.substr(i, word.size()) == word) return word;
-      }
-    }
-  }
-  return {};
-}
 
 std::string OneOf(const std::vector<const char*>& names) { return fmt::format("{}", fmt::join(names, " or ")); }
 
@@ -41,14 +26,13 @@ std::string ShownJson(const json& value) {
   return Shown(value.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
+std::string TypedJson(const json& value) {
+  return value.is_string() ? fmt::format("\"{}\"", ShownJson(value)) : ShownJson(value);
+}
+
 absl::StatusOr<json> ParseJsonObject(std::string_view text, std::string_view file) {
+  IHA_RETURN_IF_ERROR(CheckJson(text, file));
   json value = json::parse(text.begin(), text.end(), nullptr, false);
-  if (value.is_discarded()) {
-    if (const std::string_view word = NonFiniteWord(text); !word.empty()) {
-      return InvalidArgument("{}: holds {}, which is no JSON number; write a finite value", file, word);
-    }
-    return InvalidArgument("{}: no valid JSON ({} bytes); fetch the file again or mend it", file, text.size());
-  }
   if (!value.is_object()) return InvalidArgument("{}: holds no JSON object; is this the right file?", file);
   return value;
 }
@@ -78,7 +62,7 @@ int64_t FieldReader::Int(const char* field, std::optional<int64_t> fallback, int
   const bool fits = value->is_number_integer() &&
                     (!value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
   if (!fits || value->get<int64_t>() < min || value->get<int64_t>() > max) {
-    Fail(field, fmt::format("is {}, expected a whole number from {} to {}", ShownJson(*value), min, max));
+    Fail(field, fmt::format("is {}, expected a whole number from {} to {}", TypedJson(*value), min, max));
     return fallback.value_or(min);
   }
   return value->get<int64_t>();
@@ -89,7 +73,7 @@ double FieldReader::Number(const char* field, std::optional<double> fallback, do
   if (value == nullptr) return fallback.value_or(max);
   const double number = value->is_number() ? value->get<double>() : NAN;
   if (!(number > min_exclusive && number <= max)) {
-    Fail(field, fmt::format("is {}, expected a number above {} and at most {}", ShownJson(*value), min_exclusive, max));
+    Fail(field, fmt::format("is {}, expected a number above {} and at most {}", TypedJson(*value), min_exclusive, max));
     return fallback.value_or(max);
   }
   return number;
@@ -99,7 +83,7 @@ bool FieldReader::Bool(const char* field, std::optional<bool> fallback) {
   const json* value = Require(field, fallback.has_value(), "true or false");
   if (value == nullptr) return fallback.value_or(false);
   if (!value->is_boolean()) {
-    Fail(field, fmt::format("is {}, expected true or false", ShownJson(*value)));
+    Fail(field, fmt::format("is {}, expected true or false", TypedJson(*value)));
     return fallback.value_or(false);
   }
   return value->get<bool>();

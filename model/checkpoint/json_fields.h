@@ -21,8 +21,10 @@ namespace iha::checkpoint {
 // Untrusted text for a message: control characters escaped, at most 200 bytes.
 std::string Shown(std::string_view text);
 std::string ShownJson(const nlohmann::json& value);
+// The same with quotes around a string: where another type was expected.
+std::string TypedJson(const nlohmann::json& value);
 
-// An object, or InvalidArgument "FILE: ..." (NaN and Infinity, which Python writes, are named as such).
+// An object, or InvalidArgument "FILE: ..." with line, column and field (json_check.h).
 absl::StatusOr<nlohmann::json> ParseJsonObject(std::string_view text, std::string_view file);
 
 class FieldReader {

@@ -112,11 +112,23 @@ absl::Status Safetensors::Parse() {
         path(), header_size, bytes.size(), kMaxHeader);
   }
   const char* text = reinterpret_cast<const char*>(bytes.data()) + 8;
-  std::set<std::string> names;
-  std::string duplicate;
+  if (header_size > 0 && *text != '{') {
+    return InvalidArgument("{}: header is no JSON object (it begins with another character than {{); {}", path(),
+                           kGetAgain);
+  }
+  if (std::memchr(text, 0, header_size) != nullptr) {
+    return InvalidArgument("{}: header is no JSON object (it holds a zero byte); {}", path(), kGetAgain);
+  }
+  std::set<std::string> names, fields;
+  std::string duplicate, tensor;
   const auto watch_names = [&](int depth, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::key && depth == 1 && !names.insert(value.get<std::string>()).second) {
-      duplicate = value.get<std::string>();
+    if (event == json::parse_event_t::key && depth <= 2) {
+      const std::string& key = value.get_ref<const std::string&>();
+      if (depth == 1) {
+        tensor = key;
+        fields.clear();
+      }
+      if (!(depth == 1 ? names : fields).insert(key).second) duplicate = depth == 1 ? key : tensor + " " + key;
     }
     return depth <= kMaxDepth;  // deeper values are dropped unparsed: a hostile header costs no memory
   };

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +52,65 @@ TEST(Inspect, AuditsThatTwoAreFlopMatched) {
   const auto json = nlohmann::json::parse(wide.out, nullptr, false);
   EXPECT_EQ(json["matched"], true);
   EXPECT_LT(json["lengths"][0]["ratio"], 0.5);
+}
+
+// Each folder says in expect.txt what the line must name: a line of it, or one of its alternatives ("a | b").
+TEST(Inspect, EveryBadCaseIsRefusedAsItsFolderSays) {
+  IHA_REQUIRE_CASES(cases);
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  int folders = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(cases + "/attention_oracles/bad")) {
+    if (!std::filesystem::exists(entry.path() / "expect.txt")) continue;
+    SCOPED_TRACE(entry.path());
+    ++folders;
+    const RunResult result = RunProgram({"iha-eval", "inspect", entry.path()});
+    EXPECT_EQ(result.exit.code, 3);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    std::ifstream expected(entry.path() / "expect.txt");
+    for (std::string line; std::getline(expected, line);) {
+      bool found = false;
+      for (size_t begin = 0; begin <= line.size();) {
+        const size_t end = std::min(line.find(" | ", begin), line.size());
+        found |= lower(result.err).find(lower(line.substr(begin, end - begin))) != std::string::npos;
+        begin = end + 3;
+      }
+      EXPECT_TRUE(found) << line << " in " << result.err;
+    }
+  }
+  EXPECT_GE(folders, 12);
+}
+
+TEST(Upcycle, IsReachedThroughTheMainProgram) {
+  IHA_REQUIRE_CASES(cases);
+  const TempDir dir;
+  const std::string model = cases + "/attention_oracles/global_gqa_bias", out = dir.path() + "/iha";
+  const std::vector<std::string> command = {"iha-eval", "upcycle",        "--model", model,   "--kind",
+                                            "iha",      "--pseudo-heads", "2",       "--out", out};
+  const RunResult refused = RunProgram(command);
+  EXPECT_EQ(refused.exit.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("add --expand-kv"));
+  std::vector<std::string> expanded = command;
+  expanded.insert(expanded.end(), {"--expand-kv", "--json"});
+  const RunResult done = RunProgram(expanded);
+  EXPECT_EQ(done.exit.code, 0) << done.err;
+  const auto json = nlohmann::json::parse(done.out, nullptr, false);
+  EXPECT_EQ(json["iha_layers"], 2);
+  const RunResult inspected = RunProgram({"iha-eval", "inspect", out});
+  EXPECT_THAT(inspected.out, AllOf(HasSubstr("layer 0-1: iha P=2"), HasSubstr(json["digest"].get<std::string>())));
+  EXPECT_EQ(RunProgram(expanded).exit.code, 3);  // it exists now
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"--noise", "nan"}, {"--layers", "0-"}, {"--pseudo-heads", "0"}}) {
+    std::vector<std::string> argv = {"iha-eval", "upcycle", "--model", model, "--kind", "iha", "--out", out + "2"};
+    argv.insert(argv.end(), wrong.begin(), wrong.end());
+    if (wrong[0] != "--pseudo-heads") argv.insert(argv.end(), {"--pseudo-heads", "2"});
+    const RunResult result = RunProgram(argv);
+    EXPECT_EQ(result.exit.code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(wrong[0]));
+  }
 }
 
 TEST(Inspect, BadCheckpointsAreOneLineAndExit3) {

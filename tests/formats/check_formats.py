@@ -107,11 +107,14 @@ def check_examples():
 def check_inspect():
     if cases is None:
         print("inspect: skipped: no data root")
-        used.update(("inspect", "audit"))
+        used.update(("inspect", "audit", "upcycle"))
         return
     oracle = cases / "attention_oracles/iha_p2_algorithm1"
     check("inspect", json.loads(run("inspect", oracle, "--json")), "inspect")
     check("audit", json.loads(run("inspect", oracle, "--against", oracle, "--json")), "inspect --against")
+    upcycled = run("upcycle", "--model", cases / "attention_oracles/global_mha", "--kind", "iha", "--pseudo-heads", 2,
+                   "--out", scratch / "upcycled", "--json")
+    check("upcycle", json.loads(upcycled), "upcycle")
 
 
 check_coordinator(check_run())
