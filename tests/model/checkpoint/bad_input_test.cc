@@ -115,6 +115,9 @@ TEST_F(BadCheckpoint, ConfigText) {
       {"// made by hand\n" + config, {"no valid JSON at line 1, column 1: invalid literal"}},
       {deep, {"[0][0]", "nested more than 64 deep"}},
       {Apply(config, {"0.02", deep + std::string(deep.size(), ']'), {}}), {"initializer_range[0]", "more than 64"}},
+      // Was printed, by recursion, in the message that hidden_size is no number.
+      {Apply(config, {R"("hidden_size": 8)", R"("hidden_size": )" + deep + std::string(deep.size(), ']'), {}}),
+       {"hidden_size[0]", "more than 64"}},
       {Apply(config, {R"("hidden_size": 8)", R"("hidden_size": 8, "hidden_size": 8)", {}}),
        {"hidden_size is there twice; keep one"}},
       {Apply(config, {R"("kind": "local")", R"("kind": "local", "kind": "local")", {}}),
