@@ -22,26 +22,34 @@ struct Flags {
   bool skip_special = false;
   bool pieces = false;
   bool chat = false;
+  std::string chat_end = "assistant";
 };
 
-// The prompt that a chat becomes, with the head of the answer; the template writes its special tokens itself.
+// The prompt that a chat becomes; the template writes its special tokens itself.
 int RunTokenizeChat(const Flags& flags, const Tokenizer& tokenizer) {
+  using End = tokenizer::ChatTemplate::End;
+  const End end = flags.chat_end == "assistant" ? End::kAssistant
+                  : flags.chat_end == "open"    ? End::kOpenMessage
+                                                : End::kClosed;
   const auto chat = tokenizer::ChatTemplate::Start(tokenizer);
   if (!chat.ok()) return Fail("tokenize", chat.status());
-  return RunJsonlToolOnFile({.name = "iha-eval tokenize",
-                             .consumes = {"messages"},
-                             .step = [&](const Json& in, Json& out) -> absl::Status {
-                               const auto messages = in.find("messages");
-                               if (messages == in.end()) {
-                                 return InvalidArgument("field \"messages\": missing; expected a list of messages");
-                               }
-                               IHA_ASSIGN_OR_RETURN(
-                                   const std::string text,
-                                   (*chat)->RenderJson(messages->dump(), tokenizer::ChatTemplate::End::kAssistant));
-                               out["ids"] = tokenizer.Encode(text, {.add_special = false});
-                               return absl::OkStatus();
-                             }},
-                            flags.file);
+  return RunJsonlToolOnFile(
+      {.name = "iha-eval tokenize",
+       .consumes = {"messages", "tools"},
+       .step = [&](const Json& in, Json& out) -> absl::Status {
+         const auto messages = in.find("messages");
+         if (messages == in.end()) {
+           return InvalidArgument("field \"messages\": missing; expected a list of messages");
+         }
+         const auto tools = in.find("tools");
+         IHA_ASSIGN_OR_RETURN(
+             const std::string text,
+             (*chat)->RenderJson(messages->dump(), end, tools == in.end() || tools->is_null() ? "" : tools->dump()));
+         out["text"] = text;
+         out["ids"] = tokenizer.Encode(text, {.add_special = false});
+         return absl::OkStatus();
+       }},
+      flags.file);
 }
 
 int RunTokenize(const Flags& flags) {
@@ -93,7 +101,12 @@ void AddTokenize(CLI::App& app, Command& command) {
   encode->add_option("--special", flags->special, "special tokens inside the text: parse them, or take them as text")
       ->check(CLI::IsMember({"parse", "text"}));
   encode->add_flag("--add-special", flags->add_special, "run the post-processor (BOS and the like)");
-  encode->add_flag("--chat", flags->chat, "{\"messages\"} through the checkpoint's chat template");
+  encode->add_flag("--chat", flags->chat,
+                   "{\"messages\"} (and \"tools\") through the checkpoint's chat template; adds \"text\"");
+  encode
+      ->add_option("--chat-end", flags->chat_end,
+                   "with --chat, end in the head of an answer, inside the last message, or after it")
+      ->check(CLI::IsMember({"assistant", "open", "closed"}));
   encode->add_option("file", flags->file, "JSON Lines file; - = stdin");
   encode->footer("Example:\n  echo '{\"text\":\"Hello\"}' | iha-eval tokenize --model DIR");
   encode->callback([flags, &command] { command.exit_code = RunTokenize(*flags); });

@@ -16,9 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Debian's interpreter, the one that python3-jinja2 belongs to.
-constexpr const char* kPython = "/usr/bin/python3";
-constexpr uint64_t kMemoryBytes = uint64_t{2} << 30;
+constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 constexpr size_t kMessageBytes = 2000;
 
 // One line of ASCII; strings that are not UTF-8 get U+FFFD.
@@ -38,28 +36,45 @@ std::string_view EndName(ChatTemplate::End end) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Start(const Tokenizer& tokenizer) {
-  return Start(tokenizer.chat_template(), tokenizer.special_texts());
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Start(const Tokenizer& tokenizer,
+                                                                  const ChatTemplateOptions& options) {
+  return Start(tokenizer.chat_templates(), tokenizer.special_texts(), options);
 }
 
-absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Start(const std::string& source,
-                                                                  const SpecialTexts& special_texts) {
-  if (source.empty()) {
+absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Start(const ChatTemplates& templates,
+                                                                  const SpecialTexts& special_texts,
+                                                                  const ChatTemplateOptions& options) {
+  if (templates.text.empty()) {
     return InvalidArgument(
-        "chat template: the checkpoint has none (chat_template in tokenizer_config.json, or chat_template.jinja)");
+        "chat template: the checkpoint has none (chat_template in tokenizer_config.json, in a list the one named "
+        "default, or chat_template.jinja)");
   }
-  ChildOptions options;
-  options.argv = {kPython, "-I", "-c", kChatTemplateScript};
-  options.limits = {{RLIMIT_AS, kMemoryBytes}};
-  IHA_ASSIGN_OR_RETURN(std::unique_ptr<LineHelper> helper, LineHelper::Start(options));
-  std::unique_ptr<ChatTemplate> chat(new ChatTemplate(std::move(helper)));
-  IHA_RETURN_IF_ERROR(chat->Ask(Line({{"template", source}, {"special_tokens", special_texts}})).status());
+  Json question = {
+      {"templates", {{"default", templates.text}}}, {"special_tokens", special_texts}, {"date", options.date}};
+  if (!templates.tool_use.empty()) question["templates"]["tool_use"] = templates.tool_use;
+  ChildOptions child;
+  child.argv = {options.python, "-I", "-c", kChatTemplateScript};
+  // Memory bombs end in an error of the template; nothing may be written, and no core.
+  child.limits = {{RLIMIT_AS, kMemoryBytes}, {RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0}};
+  absl::StatusOr<std::unique_ptr<LineHelper>> helper = LineHelper::Start(child);
+  if (absl::IsNotFound(helper.status())) {
+    return FailedPrecondition("chat template: {} is missing, which renders it; install python3 and python3-jinja2",
+                              options.python);
+  }
+  if (!helper.ok()) return helper.status();
+  std::unique_ptr<ChatTemplate> chat(new ChatTemplate(*std::move(helper), options.timeout));
+  IHA_RETURN_IF_ERROR(chat->Ask(Line(question)).status());
   return chat;
 }
 
 absl::StatusOr<std::string> ChatTemplate::Ask(const std::string& question) {
-  IHA_ASSIGN_OR_RETURN(const std::string line, helper_->Exchange(question, kTimeout));
-  const Json answer = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<std::string> line = helper_->Exchange(question, timeout_);
+  if (absl::IsDeadlineExceeded(line.status())) {
+    return DeadlineExceeded("chat template: not rendered within {} s, its helper was stopped (does it loop for good?)",
+                            absl::ToInt64Seconds(timeout_));
+  }
+  if (!line.ok()) return Annotate(line.status(), "chat template");
+  const Json answer = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
   const auto text_of = [&](const char* key) -> const std::string* {
     const auto it = answer.is_object() ? answer.find(key) : answer.end();
     return it == answer.end() || !it->is_string() ? nullptr : &it->get_ref<const std::string&>();
@@ -79,7 +94,8 @@ absl::StatusOr<std::string> ChatTemplate::Render(std::span<const ChatMessage> me
   return RenderJson(list.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace), end);
 }
 
-absl::StatusOr<std::string> ChatTemplate::RenderJson(std::string_view messages_json, End end) {
+absl::StatusOr<std::string> ChatTemplate::RenderJson(std::string_view messages_json, End end,
+                                                     std::string_view tools_json) {
   const Json messages = Json::parse(messages_json, nullptr, /*allow_exceptions=*/false);
   if (!messages.is_array() || messages.empty()) {
     return InvalidArgument("messages: expected a list of one or more {{\"role\", \"content\"}} objects");
@@ -90,11 +106,19 @@ absl::StatusOr<std::string> ChatTemplate::RenderJson(std::string_view messages_j
                              messages[i].type_name());
     }
   }
+  if (!tools_json.empty()) {
+    const Json tools = Json::parse(tools_json, nullptr, /*allow_exceptions=*/false);
+    const auto is_object = [](const Json& tool) { return tool.is_object(); };
+    if (!tools.is_array() || !std::all_of(tools.begin(), tools.end(), is_object)) {
+      return InvalidArgument("tools: expected a list of JSON schemas");
+    }
+  }
   // Passed on as it was written: templates print messages with tojson, in the order of their keys. Line ends can only
   // stand between JSON's tokens.
-  std::string question = "{\"messages\":" + std::string(messages_json);
+  std::string question = fmt::format(R"({{"messages":{},"tools":{},"end":"{}"}})", messages_json,
+                                     tools_json.empty() ? "null" : tools_json, EndName(end));
   std::replace(question.begin(), question.end(), '\n', ' ');
-  return Ask(question + ",\"end\":\"" + std::string(EndName(end)) + "\"}");
+  return Ask(question);
 }
 
 }  // namespace iha::tokenizer

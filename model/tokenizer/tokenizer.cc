@@ -36,7 +36,7 @@ const Json& FieldOrNull(const Json& object, const char* key) {
 }
 
 struct Config {
-  std::string chat_template;
+  ChatTemplates chat;
   SpecialTexts special;
 };
 
@@ -52,24 +52,45 @@ const std::string& TextOf(const SpecialTexts& texts, const std::string& name) {
   return it == texts.end() ? none : it->second;
 }
 
-// "chat_template" is a text, or a list of {name, template} of which "default" counts.
-absl::StatusOr<std::string> TemplateText(const Json& config) {
+// "chat_template" is a text, or several by name: a list of {name, template}, or an object.
+absl::StatusOr<ChatTemplates> ParseTemplates(const Json& config) {
+  ChatTemplates chat;
   const Json* value = Find(config, "chat_template");
-  if (value == nullptr || !value->is_array()) return GetString(config, "chat_template", "", "");
-  for (size_t i = 0; i < value->size(); ++i) {
-    const std::string field = fmt::format("chat_template[{}]", i);
-    IHA_RETURN_IF_ERROR(ExpectObject((*value)[i], field));
-    IHA_ASSIGN_OR_RETURN(const std::string name, GetString((*value)[i], "name", field));
-    if (name == "default") return GetString((*value)[i], "template", field);
+  const auto keep = [&](std::string_view name, std::string text) {
+    if (name == "default") chat.text = std::move(text);
+    if (name == "tool_use") chat.tool_use = std::move(text);
+  };
+  if (value == nullptr || !value->is_structured()) {
+    IHA_ASSIGN_OR_RETURN(chat.text, GetString(config, "chat_template", "", ""));
+  } else if (value->is_object()) {
+    for (const auto& [name, text] : value->items()) {
+      IHA_ASSIGN_OR_RETURN(std::string source, GetString(*value, name.c_str(), "chat_template"));
+      keep(name, std::move(source));
+    }
+  } else {
+    for (size_t i = 0; i < value->size(); ++i) {
+      const std::string field = fmt::format("chat_template[{}]", i);
+      IHA_RETURN_IF_ERROR(ExpectObject((*value)[i], field));
+      IHA_ASSIGN_OR_RETURN(const std::string name, GetString((*value)[i], "name", field));
+      IHA_ASSIGN_OR_RETURN(std::string source, GetString((*value)[i], "template", field));
+      keep(name, std::move(source));
+    }
   }
-  return std::string();
+  return chat;
+}
+
+absl::StatusOr<std::optional<std::string>> ReadIfThere(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  if (!text.ok()) return text.status();
+  return *std::move(text);
 }
 
 absl::StatusOr<Config> ParseConfig(std::string_view text) {
   Config config;
   if (text.empty()) return config;
   IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
-  IHA_ASSIGN_OR_RETURN(config.chat_template, TemplateText(json));
+  IHA_ASSIGN_OR_RETURN(config.chat, ParseTemplates(json));
   for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
     if (Find(json, key) == nullptr) continue;
     IHA_ASSIGN_OR_RETURN(config.special[key], SpecialText(json, key));
@@ -146,7 +167,7 @@ Tokenizer::~Tokenizer() = default;
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Build(std::string_view tokenizer_json,
                                                                   std::string_view config_json,
-                                                                  std::optional<std::string> template_file,
+                                                                  std::optional<ChatTemplates> template_files,
                                                                   const std::string& prefix) {
   auto impl = std::make_unique<Impl>();
   if (absl::Status status = impl->Parse(tokenizer_json); !status.ok()) {
@@ -155,10 +176,11 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Build(std::string_vi
   absl::StatusOr<Config> config = ParseConfig(config_json);
   if (!config.ok()) return Annotate(config.status(), prefix + "tokenizer_config.json");
   impl->config = *std::move(config);
-  if (template_file.has_value()) impl->config.chat_template = *std::move(template_file);
+  if (template_files.has_value()) impl->config.chat = *std::move(template_files);
   CanonicalWriter writer("iha.tokenizer", 1);
-  writer.String(tokenizer_json).String(impl->config.chat_template).List(impl->config.special.size());
+  writer.String(tokenizer_json).String(impl->config.chat.text).List(impl->config.special.size());
   for (const auto& [name, text] : impl->config.special) writer.String(name).String(text);
+  if (!impl->config.chat.tool_use.empty()) writer.String(impl->config.chat.tool_use);
   impl->digest = writer.Hash();
   return std::unique_ptr<const Tokenizer>(new Tokenizer(std::move(impl)));
 }
@@ -176,10 +198,14 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Load(const std::stri
   if (!json.ok()) return json.status();
   const absl::StatusOr<std::string> config = ReadFile(dir + "/tokenizer_config.json", kMaxFileBytes);
   if (!config.ok() && !absl::IsNotFound(config.status())) return config.status();
-  const absl::StatusOr<std::string> chat = ReadFile(dir + "/chat_template.jinja", kMaxFileBytes);
-  if (!chat.ok() && !absl::IsNotFound(chat.status())) return chat.status();
-  return Build(*json, config.ok() ? *config : std::string(), chat.ok() ? std::optional(*chat) : std::nullopt,
-               dir + "/");
+  std::optional<ChatTemplates> chat;
+  IHA_ASSIGN_OR_RETURN(std::optional<std::string> source, ReadIfThere(dir + "/chat_template.jinja"));
+  if (source.has_value()) {
+    chat.emplace().text = *std::move(source);
+    IHA_ASSIGN_OR_RETURN(source, ReadIfThere(dir + "/additional_chat_templates/tool_use.jinja"));
+    chat->tool_use = std::move(source).value_or("");
+  }
+  return Build(*json, config.ok() ? *config : std::string(), std::move(chat), dir + "/");
 }
 
 std::vector<int32_t> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
@@ -231,7 +257,7 @@ bool Tokenizer::IsSpecial(int32_t id) const {
   return token != nullptr && token->special;
 }
 
-const std::string& Tokenizer::chat_template() const { return impl_->config.chat_template; }
+const ChatTemplates& Tokenizer::chat_templates() const { return impl_->config.chat; }
 const SpecialTexts& Tokenizer::special_texts() const { return impl_->config.special; }
 const std::string& Tokenizer::bos_token() const { return TextOf(impl_->config.special, "bos_token"); }
 const std::string& Tokenizer::eos_token() const { return TextOf(impl_->config.special, "eos_token"); }

@@ -34,14 +34,20 @@ struct EncodeOptions {
 // Texts of a checkpoint's special tokens by their name in tokenizer_config.json: "bos_token", "eos_token", ...
 using SpecialTexts = std::map<std::string, std::string>;
 
+// Jinja sources. `text` is "" if the checkpoint has none, `tool_use` unless it has one of that name.
+struct ChatTemplates {
+  std::string text;
+  std::string tool_use;
+};
+
 class DecodeStream;
 
 class Tokenizer {
  public:
   using EncodeOptions = tokenizer::EncodeOptions;
 
-  // Reads DIR/tokenizer.json, DIR/tokenizer_config.json (optional) and DIR/chat_template.jinja (optional, wins over the
-  // config's template as in transformers). Blocking file reads.
+  // Reads DIR/tokenizer.json, DIR/tokenizer_config.json (optional) and DIR/chat_template.jinja (optional; with
+  // additional_chat_templates/tool_use.jinja it wins over the config's templates as in transformers). Blocking reads.
   static absl::StatusOr<std::unique_ptr<const Tokenizer>> Load(const std::string& dir);
   // The same from memory; `config_json` may be empty.
   static absl::StatusOr<std::unique_ptr<const Tokenizer>> FromJson(std::string_view tokenizer_json,
@@ -67,8 +73,8 @@ class Tokenizer {
   std::optional<std::string> TokenText(int32_t id) const;
   bool IsSpecial(int32_t id) const;
 
-  // Jinja source, "" if the checkpoint has none. Render it with ChatTemplate.
-  const std::string& chat_template() const;
+  // Render them with ChatTemplate.
+  const ChatTemplates& chat_templates() const;
   // Those of bos, eos, unk, sep, pad, cls and mask that tokenizer_config.json names: what a chat template may use.
   const SpecialTexts& special_texts() const;
   // "" if the config names none. TokenId gives their ids.
@@ -81,7 +87,7 @@ class Tokenizer {
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
   static absl::StatusOr<std::unique_ptr<const Tokenizer>> Build(std::string_view tokenizer_json,
                                                                 std::string_view config_json,
-                                                                std::optional<std::string> template_file,
+                                                                std::optional<ChatTemplates> template_files,
                                                                 const std::string& prefix);
   std::unique_ptr<const Impl> impl_;
 };

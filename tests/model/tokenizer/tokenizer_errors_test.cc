@@ -88,13 +88,13 @@ TEST(TokenizerErrors, TheTemplateFileWins) {
              {"name": "default", "template": "d"}]})";
   const auto from_config = Tokenizer::Load(dir.path());
   ASSERT_TRUE(from_config.ok()) << from_config.status();
-  EXPECT_EQ((*from_config)->chat_template(), "d");
+  EXPECT_EQ((*from_config)->chat_templates().text, "d");
   EXPECT_EQ((*from_config)->bos_token(), "<s>");
   EXPECT_EQ((*from_config)->eos_token(), "");
   std::ofstream(dir.File("chat_template.jinja")) << "file";
   const auto from_file = Tokenizer::Load(dir.path());
   ASSERT_TRUE(from_file.ok()) << from_file.status();
-  EXPECT_EQ((*from_file)->chat_template(), "file");
+  EXPECT_EQ((*from_file)->chat_templates().text, "file");
   EXPECT_NE((*from_file)->digest(), (*from_config)->digest());
 }
 
