@@ -9,6 +9,7 @@
 #include "cli/sweep_file.h"
 #include "common/errors.h"
 #include "common/json.h"
+#include "common/module_path.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/checkpoint/checkpoint.h"
@@ -69,6 +70,9 @@ int Run(const Command& command, RunFlags flags) {
   absl::StatusOr<Request> request = RequestOf(flags);
   if (!request.ok()) return Fail("run", request.status());
   if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
+  if (request->spec.numerics.torch()) {
+    if (const absl::Status torch = FindBackendModule("torch"); !torch.ok()) return Fail("run", torch);
+  }
   if (flags.dry_run) {
     const auto plan = DescribePlan(command, request->spec, flags.json);
     if (!plan.ok()) return Fail("run", plan.status());

@@ -1,9 +1,10 @@
-# Target `iha_torch`: LibTorch (CPU) from .deps/, defined only when `./dev deps build` has put it there. Link it only from
+# Target `iha_torch`: LibTorch from .deps/ (or -DIHA_TORCH_ROOT), defined only when `./dev deps build` has put it there. Link it only from
 # model/ and worker/engine (DESIGN section 3).
 #
 # Written by hand because Torch's own CMake package stops without a CUDA toolkit. Its include folder also holds an old
 # protobuf and a newer fmt: -idirafter keeps them behind ours. Torch exceptions stay inside the file that calls Torch.
-set(IHA_TORCH_ROOT "${CMAKE_SOURCE_DIR}/.deps/libtorch")
+set(IHA_TORCH_ROOT "${CMAKE_SOURCE_DIR}/.deps/libtorch" CACHE PATH
+  "LibTorch 2.11.0: lib/ and include/ (site-packages/torch of a host with CUDA serves --device cuda)")
 if(EXISTS "${IHA_TORCH_ROOT}/lib/libtorch_cpu.so")
   add_library(iha_torch_c10 SHARED IMPORTED GLOBAL)
   set_target_properties(iha_torch_c10 PROPERTIES IMPORTED_LOCATION "${IHA_TORCH_ROOT}/lib/libc10.so")
@@ -17,5 +18,5 @@ if(EXISTS "${IHA_TORCH_ROOT}/lib/libtorch_cpu.so")
   target_compile_options(iha_torch INTERFACE
     "SHELL:-idirafter ${IHA_TORCH_ROOT}/include"
     "SHELL:-idirafter ${IHA_TORCH_ROOT}/include/torch/csrc/api/include")
-  target_link_options(iha_torch INTERFACE "LINKER:-rpath-link,${CMAKE_SOURCE_DIR}/.deps/nvidia/cu13/lib")
+  target_link_options(iha_torch INTERFACE "LINKER:-rpath-link,${IHA_TORCH_ROOT}/../nvidia/cu13/lib")
 endif()

@@ -6,6 +6,7 @@
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "model/backend_module.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/fake_model.h"
 #include "model/transformer/cpu_backend.h"
@@ -48,6 +49,14 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
   IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
   OpenedBackend opened;
   opened.eos = checkpoint.generation().eos_token_ids;
+  if (options.numerics.torch()) {
+    IHA_ASSIGN_OR_RETURN(const BackendModule* torch, LoadBackendModule("torch"));
+    IHA_ASSIGN_OR_RETURN(opened.backend, torch->open({.checkpoint = &checkpoint,
+                                                      .threads = options.threads,
+                                                      .device = options.device,
+                                                      .numerics = options.numerics}));
+    return opened;
+  }
   IHA_ASSIGN_OR_RETURN(opened.backend,
                        OpenCpuBackend(checkpoint, {.threads = options.threads, .numerics = options.numerics}));
   return opened;
@@ -60,6 +69,12 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
   model.backend = std::move(opened.backend);
   model.eos = std::move(opened.eos);
   return model;
+}
+
+absl::Status CheckDevice(const std::string& device) {
+  if (device == "cpu") return absl::OkStatus();
+  IHA_ASSIGN_OR_RETURN(const BackendModule* torch, LoadBackendModule("torch"));
+  return torch->check_device(device);
 }
 
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {

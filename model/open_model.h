@@ -1,9 +1,11 @@
 // open_model.h: a checkpoint folder, opened for running: which backend it takes, its weights, tokenizer and eos ids.
 //
-// A folder is a Hugging Face style checkpoint (exact CPU engine) or one of type iha_fake (fake backend). Blocking:
+// A folder is a Hugging Face style checkpoint (exact CPU engine, or the torch
+// backend where numerics ask for it) or one of type iha_fake (fake backend). Blocking:
 // reads and packs the weights. Thread: any. Errors name the folder: NotFound, InvalidArgument, DataLoss (bad
 // checkpoint), FailedPrecondition (these numerics cannot run it), Unimplemented (a layer that the backend lacks),
-// ResourceExhausted.
+// ResourceExhausted, Unavailable (no
+// such backend or device here).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,8 @@ namespace iha::model {
 
 struct OpenOptions {
   int threads = 1;
-  NumericsSpec numerics;  // backend cpu-exact or fake: the folder's own
+  NumericsSpec numerics;       // backend cpu-exact, torch, torch-cuda; or fake: the folder's own
+  std::string device = "cpu";  // torch-cuda: cuda or cuda:N
 };
 
 struct OpenedBackend {
@@ -48,6 +51,8 @@ Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32
 
 absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options);
 absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptions& options);
+// Unavailable: this build or host cannot run anything on `device` (cuda, cuda:N). Loads what the device needs.
+absl::Status CheckDevice(const std::string& device);
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder);
 
 }  // namespace iha::model

@@ -8,10 +8,7 @@ namespace iha::reports {
 namespace {
 
 // Whether every bit is promised equal on a repeat (DESIGN section 5).
-const char* ExactnessOf(const NumericsSpec& numerics) {
-  const bool sampled = numerics.backend == "cuda-fast" || numerics.backend == "torch";
-  return sampled ? "sampled" : "exact";
-}
+const char* ExactnessOf(const NumericsSpec& numerics) { return numerics.exact() ? "exact" : "sampled"; }
 
 std::string Short(const Digest& digest) { return digest.empty() ? "not bound" : digest.Hex().substr(0, 16); }
 

@@ -60,7 +60,7 @@ int Run(Flags flags) {
   std::atomic<bool> stopping{false};
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (flags.device != "cpu") {
-    return Fail(Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device));
+    if (const absl::Status device = model::CheckDevice(flags.device); !device.ok()) return Fail(device);
   }
   if (!flags.token_file.empty()) {
     const auto token = ReadSecret(flags.token_file);
@@ -80,13 +80,15 @@ int Run(Flags flags) {
                                    clock);
   if (!caller.ok()) return Fail(caller.status());
   const auto api = MakeGrpcWorkerApi(*std::move(caller));
-  CheckpointSource models(
-      {.folders = {flags.models.begin(), flags.models.end()}, .models_root = flags.models_root, .threads = threads});
+  CheckpointSource models({.folders = {flags.models.begin(), flags.models.end()},
+                           .models_root = flags.models_root,
+                           .threads = threads,
+                           .device = flags.device});
 
   WorkerOptions options;
   options.id = {flags.id.empty() ? fmt::format("{}-{}", HostName(), getpid()) : flags.id};
   options.incarnation = absl::ToUnixNanos(clock.Now());
-  options.description = fmt::format("{} cpu threads={} version={}", HostName(), threads, kVersion);
+  options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
   options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
   options.engine.clock = &clock;
@@ -112,7 +114,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
-  app.add_option("--device", flags.device, "cpu");
+  app.add_option("--device", flags.device, "cpu; cuda or cuda:N for --numerics torch")->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(CLI::NonNegativeNumber);
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = a quarter of the free memory")
       ->check(CLI::NonNegativeNumber);

@@ -62,12 +62,13 @@ int ThreadsOf(const RunFlags& flags) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / flags.workers);
 }
 
-std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& command, const std::string& address,
+std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& command, const SweepSpec& spec,
+                                         const std::string& address,
                                          const std::map<std::string, std::string>& folders) {
   std::vector<std::string> arguments = {"--coordinator",
                                         address,
                                         "--device",
-                                        "cpu",
+                                        spec.numerics.backend == "torch-cuda" ? "cuda" : "cpu",
                                         "--threads",
                                         std::to_string(ThreadsOf(flags)),
                                         "--data-root",
@@ -200,7 +201,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
     listen.address = socket->Address();
     IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service->api(), service->api(), listen));
     LocalWorkers workers({.program = command.program_folder + "/iha-worker",
-                          .arguments = WorkerArguments(flags, command, socket->Address(), folders),
+                          .arguments = WorkerArguments(flags, command, spec, socket->Address(), folders),
                           .first_arguments = FaultArguments(flags),
                           .log_folder = flags.out,
                           .count = flags.workers});

@@ -86,11 +86,16 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
     numerics.backend = "fake";
     return numerics;
   }
+  if (flags.numerics == "torch") {
+    if (flags.device == "emulated") return InvalidArgument("--numerics torch: --device emulated; expected cpu or cuda");
+    numerics.backend = flags.device == "cuda" ? "torch-cuda" : "torch";
+    return numerics;
+  }
   if (flags.device != "auto" && flags.device != "cpu") {
     return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
   }
   if (flags.numerics != "exact") {
-    return Unavailable("--numerics {}: not available on --device cpu; use --numerics exact", flags.numerics);
+    return Unavailable("--numerics {}: not available on --device cpu; use --numerics exact or torch", flags.numerics);
   }
   return numerics;
 }

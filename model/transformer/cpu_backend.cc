@@ -7,6 +7,7 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/rmsnorm/rmsnorm.h"
 #include "kernels/support/thread_pool.h"
+#include "model/step_check.h"
 #include "model/transformer/attention_layer.h"
 #include "model/transformer/kv_cache.h"
 #include "model/transformer/mlp_layer.h"
@@ -59,7 +60,7 @@ class CpuBackend final : public Backend {
 
  private:
   absl::Status LoadEmbedding(const Packer& packer);
-  absl::StatusOr<StepTokens> Flatten(std::span<const Segment> segments);
+  StepTokens Flatten(std::span<const Segment> segments);
   void Embed(std::span<const Segment> segments);
   void RunBlock(Block& block, const StepTokens& tokens, Trace* trace);
   void Head(const StepTokens& tokens, std::span<float> logits);
@@ -126,30 +127,12 @@ absl::Status CpuBackend::CopyBlock(int32_t from, int32_t to) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepTokens> CpuBackend::Flatten(std::span<const Segment> segments) {
+StepTokens CpuBackend::Flatten(std::span<const Segment> segments) {
   StepTokens tokens{.segments = segments, .positions = {}, .block_of_token = {}, .tables = {}};
   for (const Segment& segment : segments) {
-    const int64_t end = segment.start + static_cast<int64_t>(segment.tokens.size());
-    if (segment.start < 0 || end > config_.context_tokens) {
-      return InvalidArgument("positions {}..{} exceed the model's context of {} tokens", segment.start, end - 1,
-                             config_.context_tokens);
-    }
-    if (static_cast<int64_t>(segment.blocks.size()) * kKvBlockTokens < end) {
-      return InvalidArgument("block table of {} blocks does not cover position {}", segment.blocks.size(), end - 1);
-    }
     auto& table = tokens.tables.emplace_back();
-    for (const int32_t block : segment.blocks) {
-      if (block < 0 || block >= cache_.blocks()) {
-        return InvalidArgument("block id {}: expected an id below {}", block, cache_.blocks());
-      }
-      table.push_back(cache_.Block(block));
-    }
+    for (const int32_t block : segment.blocks) table.push_back(cache_.Block(block));
     for (int64_t i = 0; i < static_cast<int64_t>(segment.tokens.size()); i++) {
-      const int32_t id = segment.tokens[static_cast<size_t>(i)];
-      if (id < 0 || id >= config_.vocab_size) {
-        return InvalidArgument("token id {} at position {}: expected an id below {}", id, segment.start + i,
-                               config_.vocab_size);
-      }
       const int64_t position = segment.start + i;
       tokens.positions.push_back(static_cast<uint32_t>(position));
       tokens.block_of_token.push_back(cache_.Block(segment.blocks[static_cast<size_t>(position / kKvBlockTokens)]));
@@ -220,22 +203,8 @@ void CpuBackend::Head(const StepTokens& tokens, std::span<float> logits) {
 }
 
 absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
-  IHA_ASSIGN_OR_RETURN(const StepTokens tokens, Flatten(segments));
-  size_t wanted = 0;
-  for (const Segment& segment : segments) {
-    int32_t previous = -1;
-    for (const int32_t row : segment.logit_rows) {
-      if (row <= previous || static_cast<size_t>(row) >= segment.tokens.size()) {
-        return InvalidArgument("logit row {} after {} of a segment of {} tokens; expected increasing rows", row,
-                               previous, segment.tokens.size());
-      }
-      previous = row;
-    }
-    wanted += segment.logit_rows.size();
-  }
-  if (logits.size() != wanted * static_cast<size_t>(config_.vocab_size)) {
-    return InvalidArgument("logits hold {} floats; expected {} rows x {}", logits.size(), wanted, config_.vocab_size);
-  }
+  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, cache_.blocks()));
+  const StepTokens tokens = Flatten(segments);
   if (tokens.count() == 0) return absl::OkStatus();
   const size_t size = tokens.count() * static_cast<size_t>(config_.hidden_size);
   x_.resize(size);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/errors.h"
+#include "common/module_path.h"
 #include "common/status_macros.h"
 #include "model/open_model.h"
 
@@ -18,12 +19,25 @@ bool IsPlainRelative(const std::string& name) {
   return std::all_of(path.begin(), path.end(), [](const fs::path& part) { return part != ".." && part != "."; });
 }
 
+// All that this worker can run. A module is looked for and not loaded: that takes a second, and most never ask for it.
+std::vector<NumericsSpec> NumericsOn(const std::string& device) {
+  std::vector<NumericsSpec> specs = {NumericsSpec{.backend = "fake"}};
+  const bool cpu = device == "cpu";
+  if (cpu) specs.insert(specs.end(), {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}});
+  if (FindBackendModule("torch").ok()) {
+    const std::string backend = cpu ? "torch" : "torch-cuda";
+    for (const char* kv : {"f32", "bf16"}) {
+      specs.push_back({.backend = backend, .kv_dtype = kv});
+      specs.push_back({.backend = backend, .weights_dtype = "bf16", .activation_dtype = "bf16", .kv_dtype = kv});
+    }
+  }
+  return specs;
+}
+
 }  // namespace
 
 CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
-  for (const NumericsSpec& spec : {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}, NumericsSpec{.backend = "fake"}}) {
-    numerics_[spec.Id()] = spec;
-  }
+  for (const NumericsSpec& spec : NumericsOn(options_.device)) numerics_[spec.Id()] = spec;
 }
 
 std::vector<std::string> CheckpointSource::NumericsIds() const {
@@ -65,8 +79,9 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
   if (numerics == numerics_.end()) return InvalidArgument("numerics {}: not among this worker's", numerics_id);
   IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
   IHA_ASSIGN_OR_RETURN(const ModelOffer offer, Offer(name));
-  IHA_ASSIGN_OR_RETURN(LoadedModel loaded,
-                       model::OpenModel(folder, {.threads = options_.threads, .numerics = numerics->second}));
+  IHA_ASSIGN_OR_RETURN(
+      LoadedModel loaded,
+      model::OpenModel(folder, {.threads = options_.threads, .numerics = numerics->second, .device = options_.device}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {
     offers_.erase(name);  // the next offer is of what is there now

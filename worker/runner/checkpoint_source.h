@@ -1,4 +1,5 @@
-// checkpoint_source.h: checkpoints in folders, for the exact CPU engine (and folders of type iha_fake, for dry runs).
+// checkpoint_source.h: checkpoints in folders, for the exact CPU engine and the torch backend (and folders of
+// type iha_fake, for dry runs).
 //
 // A name is looked up among the given folders first, then below the models root; "..", absolute paths and links that
 // leave the root are refused. Digests are computed once a folder and kept. Blocking; one thread.
@@ -17,6 +18,7 @@ struct CheckpointSourceOptions {
   std::map<std::string, std::string> folders;  // name -> folder
   std::string models_root;                     // "" = none
   int threads = 1;
+  std::string device = "cpu";  // or cuda, cuda:N: the torch backend only
 };
 
 class CheckpointSource final : public ModelSource {

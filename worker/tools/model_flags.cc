@@ -8,9 +8,9 @@
 namespace iha::tools {
 
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
-  app.add_option("--device", flags.device, "cpu")->capture_default_str();
-  app.add_option("--numerics", flags.numerics, "exact, or fake for checkpoints of type iha_fake")
-      ->check(CLI::IsMember({"exact", "fake"}))
+  app.add_option("--device", flags.device, "cpu; with --numerics torch also cuda, cuda:N")->capture_default_str();
+  app.add_option("--numerics", flags.numerics, "exact, torch (LibTorch), or fake for checkpoints of type iha_fake")
+      ->check(CLI::IsMember({"exact", "torch", "fake"}))
       ->capture_default_str();
   app.add_option("--kv-dtype", flags.kv_dtype, "type of the KV cache: f32 or bf16 (other results)")
       ->check(CLI::IsMember({"f32", "bf16"}))
@@ -21,7 +21,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
 }
 
 absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
-  if (flags.device != "cpu") {
+  if (flags.device != "cpu" && flags.numerics != "torch") {
     return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
   }
   model::OpenOptions options;
@@ -31,6 +31,8 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
     options.numerics.backend = "fake";
   } else {
     options.numerics.kv_dtype = flags.kv_dtype;
+    options.device = flags.device;
+    if (flags.numerics == "torch") options.numerics.backend = flags.device == "cpu" ? "torch" : "torch-cuda";
   }
   return options;
 }

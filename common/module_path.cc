@@ -1,0 +1,23 @@
+#include "common/module_path.h"
+
+#include <filesystem>
+
+#include "common/errors.h"
+
+namespace iha {
+
+std::string BackendModulePath(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto root = self.parent_path().parent_path();
+  return (root / "lib" / "iha-eval" / fmt::format("libiha_{}_backend.so", name)).string();
+}
+
+absl::Status FindBackendModule(const std::string& name) {
+  const std::string path = BackendModulePath(name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return absl::OkStatus();
+  return Unavailable("{}: not found; this build has no {} backend (./dev deps build, then build again)", path, name);
+}
+
+}  // namespace iha

@@ -1,0 +1,29 @@
+#include "model/backend_module.h"
+
+#include <dlfcn.h>
+
+#include "common/errors.h"
+#include "common/module_path.h"
+#include "common/status_macros.h"
+
+namespace iha::model {
+
+absl::StatusOr<const BackendModule*> LoadBackendModule(const std::string& name) {
+  IHA_RETURN_IF_ERROR(FindBackendModule(name));
+  const std::string path = BackendModulePath(name);
+  // Never closed: the libraries behind it register themselves in many places.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const char* why = dlerror();
+    return Unavailable("{}: cannot be loaded ({}); ./dev deps build installs what it needs", path,
+                       why == nullptr ? "no reason given" : why);
+  }
+  const auto* module = static_cast<const BackendModule*>(dlsym(library, "iha_backend_module"));
+  if (module == nullptr || module->abi != kBackendModuleAbi) {
+    return FailedPrecondition("{}: module version {}; expected {}; build or install all programs together", path,
+                              module == nullptr ? 0 : module->abi, kBackendModuleAbi);
+  }
+  return module;
+}
+
+}  // namespace iha::model

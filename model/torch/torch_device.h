@@ -1,0 +1,15 @@
+// torch_device.h: device names ("cpu", "cuda", "cuda:N") to Torch devices.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace iha::model::torch {
+
+// Loads LibTorch's CUDA part at the first CUDA device. InvalidArgument: no such name; Unavailable: no such device here.
+absl::StatusOr<c10::Device> FindDevice(const std::string& name);
+
+}  // namespace iha::model::torch
