@@ -23,53 +23,34 @@ constexpr int kImporterVersion = 1;  // raise when the same file would give othe
 constexpr const char* kRecord = "import.json";
 constexpr int64_t kChunkElements = 1 << 18;
 
-// One tensor on its way: GGUF's name -> Hugging Face's, and how many heads' rows must be put back in order (0: none).
+// One tensor on its way: GGUF's name -> Hugging Face's, how many heads' rows must be put back in order (0: none), and
+// what the converter has added.
 struct Move {
   std::string from;
   TensorPlan to;
   int64_t permuted_heads = 0;
+  float minus = 0;  // subtracted from each value, in float as transformers' own importer does
 };
-
-struct LayerName {
-  const char* gguf;
-  const char* hugging_face;
-};
-constexpr LayerName kLayerNames[] = {
-    {"attn_norm", "input_layernorm"}, {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},   {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},    {"ffn_up", "mlp.up_proj"},           {"ffn_down", "mlp.down_proj"}};
-
-// "" if the name has no place in a Llama model.
-std::string HuggingFaceName(std::string_view name) {
-  if (name == "token_embd.weight") return "model.embed_tokens.weight";
-  if (name == "output_norm.weight") return "model.norm.weight";
-  if (name == "output.weight") return "lm_head.weight";
-  if (!name.starts_with("blk.")) return "";
-  name.remove_prefix(4);
-  const size_t dot = name.find('.'), last = name.rfind('.');
-  if (dot == std::string_view::npos || last == dot) return "";
-  const std::string_view layer = name.substr(0, dot), part = name.substr(dot + 1, last - dot - 1);
-  for (const LayerName& row : kLayerNames) {
-    if (part == row.gguf) return fmt::format("model.layers.{}.{}{}", layer, row.hugging_face, name.substr(last));
-  }
-  return "";
-}
 
 absl::StatusOr<std::vector<Move>> PlanMoves(const GgufFile& file, const GgufModel& model, DType dtype) {
   std::vector<Move> moves;
   for (const auto& [name, tensor] : file.tensors()) {
-    Move move{name, {HuggingFaceName(name), dtype, tensor.shape}, 0};
+    if (name == kRopeFactors) continue;  // config.json says the same
+    Move move{name, {HuggingFaceName(*model.architecture, name), dtype, tensor.shape}};
     if (move.to.name.empty()) {
-      return InvalidArgument("{}: tensor {} has no place in a Llama checkpoint; import the original checkpoint",
-                             file.path(), TerminalSafe(name, 200));
+      return InvalidArgument("{}: tensor {} has no place in a {} checkpoint; import the original checkpoint",
+                             file.path(), TerminalSafe(name, 200), model.architecture->name);
     }
     if (tensor.type.row == nullptr) {
-      return InvalidArgument(
-          "{}: tensor {} has type {} (number {}), which is not supported (expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1)",
-          file.path(), TerminalSafe(name, 200), NameOf(tensor.type), tensor.type.id);
+      return InvalidArgument("{}: tensor {} has type {} (number {}), which is not supported (expected one of: {})",
+                             file.path(), TerminalSafe(name, 200), NameOf(tensor.type), tensor.type.id,
+                             SupportedGgmlTypes());
     }
-    if (move.to.name.find("self_attn.q_proj") != std::string::npos) move.permuted_heads = model.num_heads;
-    if (move.to.name.find("self_attn.k_proj") != std::string::npos) move.permuted_heads = model.num_kv_heads;
+    if (model.architecture->permuted_qk) {
+      if (move.to.name.find("self_attn.q_proj") != std::string::npos) move.permuted_heads = model.num_heads;
+      if (move.to.name.find("self_attn.k_proj") != std::string::npos) move.permuted_heads = model.num_kv_heads;
+    }
+    if (model.architecture->norms_plus_one && name.ends_with("norm.weight")) move.minus = 1.0F;
     if (move.permuted_heads != 0 &&
         (tensor.shape.empty() || tensor.shape[0] != move.permuted_heads * model.head_dim || model.head_dim % 2 != 0 ||
          (tensor.shape.size() == 1 && tensor.type.row->block_elements != 1))) {
@@ -116,6 +97,9 @@ absl::Status StreamTensor(const GgufTensor& tensor, const Move& move, Safetensor
       Dequantise(tensor.type,
                  tensor.bytes.subspan(static_cast<size_t>(source * row_bytes), static_cast<size_t>(row_bytes)),
                  std::span(values).subspan(static_cast<size_t>((row - begin) * columns), static_cast<size_t>(columns)));
+    }
+    if (move.minus != 0) {
+      for (float& value : values) value -= move.minus;
     }
     IHA_RETURN_IF_ERROR(Append(values, move.to.dtype, writer));
   }

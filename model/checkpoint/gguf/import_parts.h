@@ -2,22 +2,38 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "model/checkpoint/gguf/architectures.h"
 #include "model/checkpoint/gguf/gguf_file.h"
 #include "model/checkpoint/tensor.h"
 
 namespace iha::checkpoint {
 
+// Llama 3.x files carry the divisors of their RoPE frequencies as a tensor instead of the scaling's parameters.
+inline constexpr const char* kRopeFactors = "rope_freqs.weight";
+
+enum class GgufRopeScaling { kNone, kLinear, kYarn, kLlama3 };
+
 // What config.json needs, checked.
 struct GgufModel {
+  const GgufArchitecture* architecture = nullptr;
   int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_layers = 0;
   int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0, context_tokens = 0;
   float rms_norm_eps = 0, rope_theta = 0;
-  float rope_linear_factor = 0;  // 0: no scaling
-  bool tied = false, attention_bias = false;
+  GgufRopeScaling rope_scaling = GgufRopeScaling::kNone;
+  float rope_factor = 0;
+  int64_t rope_original_tokens = 0;  // yarn, llama3
+  std::optional<float> yarn_beta_fast, yarn_beta_slow;
+  bool tied = false, attention_bias = false, mlp_bias = false;
+  // Gemma.
+  int64_t sliding_window = 0;
+  float rope_local_theta = 0;
+  std::vector<bool> sliding_layers;
+  double query_pre_attn_scalar = 0;
 };
 absl::StatusOr<GgufModel> ReadGgufModel(const GgufFile& file);
 
@@ -32,5 +48,8 @@ absl::StatusOr<std::vector<TextFile>> TokenizerFiles(const GgufFile& file, const
 
 // bos / eos / padding / unknown: absent, or a token id below `vocab_size`.
 absl::StatusOr<std::optional<int64_t>> SpecialTokenId(const GgufFile& file, const char* role, int64_t vocab_size);
+
+// RoPE of the file into `model`, whose architecture and head_dim are set.
+absl::Status ReadGgufRope(const GgufFile& file, GgufModel* model);
 
 }  // namespace iha::checkpoint

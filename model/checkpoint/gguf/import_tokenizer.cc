@@ -1,4 +1,7 @@
 // Tokenizer metadata of a GGUF file as tokenizer.json and tokenizer_config.json.
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -6,6 +9,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/checkpoint/gguf/import_parts.h"
+#include "model/checkpoint/gguf/tokenizer_pipelines.h"
 
 namespace iha::checkpoint {
 namespace {
@@ -15,54 +19,26 @@ using nlohmann::ordered_json;
 // Values of tokenizer.ggml.token_type.
 enum TokenType : int64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
 
-ordered_json ByteLevel(bool add_prefix_space) {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
+// The file has a run of spaces as spaces; Gemma's tokenizer looks it up as U+2581.
+std::string SpacesAsBlocks(std::string_view token) {
+  if (token.empty() || token.find_first_not_of(' ') != std::string_view::npos) return std::string(token);
+  std::string result;
+  for (size_t i = 0; i < token.size(); ++i) result += "\xe2\x96\x81";
+  return result;
 }
 
-// tokenizer.ggml.pre -> pre_tokenizer. GGUF names the rule only; the rules are those of the models' own tokenizer.json.
-absl::StatusOr<ordered_json> PreTokenizer(const GgufFile& file) {
-  IHA_ASSIGN_OR_RETURN(const std::string_view model, file.Text("tokenizer.ggml.model"));
-  if (model != "gpt2") {
-    return InvalidArgument("{}: tokenizer.ggml.model is {}, which is not supported (expected one of: gpt2)",
-                           file.path(), TerminalSafe(model, 200));
-  }
-  IHA_ASSIGN_OR_RETURN(const std::string_view pre, file.Text("tokenizer.ggml.pre"));
-  if (pre != "smollm") {
-    return InvalidArgument("{}: tokenizer.ggml.pre is {}, which is not supported (expected one of: smollm)",
-                           file.path(), TerminalSafe(pre, 200));
-  }
-  return ordered_json{{"type", "Sequence"},
-                      {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, ByteLevel(false)}}};
-}
+// Merges of a small file can be long: "a" to "aaa..." has as many as the square of its tokens.
+constexpr size_t kMaxMergeBytes = size_t{256} << 20;
 
 struct Vocabulary {
-  const GgufStrings* tokens = nullptr;
+  std::vector<std::string> tokens;
   const GgufIntegers* types = nullptr;
-  const GgufStrings* merges = nullptr;
+  const GgufStrings* merges = nullptr;  // null: to be recovered from `scores`
+  std::vector<double> scores;
 };
 
-absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file, int64_t vocab_size) {
-  Vocabulary result{file.Find<GgufStrings>("tokenizer.ggml.tokens"),
-                    file.Find<GgufIntegers>("tokenizer.ggml.token_type"),
-                    file.Find<GgufStrings>("tokenizer.ggml.merges")};
-  if (result.tokens == nullptr || result.types == nullptr || result.merges == nullptr) {
-    return InvalidArgument("{}: tokenizer.ggml.tokens, token_type or merges is missing or of another type",
-                           file.path());
-  }
-  if (static_cast<int64_t>(result.tokens->size()) != vocab_size || result.types->size() != result.tokens->size()) {
-    return InvalidArgument("{}: {} tokens and {} token types, expected {} of each (rows of token_embd.weight)",
-                           file.path(), result.tokens->size(), result.types->size(), vocab_size);
-  }
-  std::set<std::string_view> known;
-  for (const std::string_view token : *result.tokens) {
-    if (!IsValidUtf8(token)) {
-      return InvalidArgument("{}: token {} is no UTF-8", file.path(), TerminalSafe(token, 200));
-    }
-    if (!known.insert(token).second) {
-      return InvalidArgument("{}: token {} is in the vocabulary twice", file.path(), TerminalSafe(token, 200));
-    }
-  }
-  for (const std::string_view merge : *result.merges) {
+absl::Status CheckMerges(const GgufFile& file, const std::set<std::string_view>& known, const GgufStrings& merges) {
+  for (const std::string_view merge : merges) {
     const size_t space = merge.find(' ');
     const std::string_view left = merge.substr(0, space);
     const std::string_view right = space == std::string_view::npos ? "" : merge.substr(space + 1);
@@ -71,6 +47,70 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file, int64_t vocab_si
                              TerminalSafe(merge, 200));
     }
   }
+  return absl::OkStatus();
+}
+
+// Gemma's scores do not follow its merge order; the order of its tokens does.
+absl::Status ReadScores(const GgufFile& file, GgufVocabularyKind kind, Vocabulary* vocabulary) {
+  const size_t count = vocabulary->tokens.size();
+  if (kind == GgufVocabularyKind::kGemma) {
+    for (size_t i = 0; i < count; ++i) vocabulary->scores.push_back(-static_cast<double>(i));
+    return absl::OkStatus();
+  }
+  const auto* scores = file.Find<GgufReals>("tokenizer.ggml.scores");
+  if (scores == nullptr || scores->size() != count ||
+      !std::all_of(scores->begin(), scores->end(), [](double score) { return std::isfinite(score); })) {
+    return InvalidArgument("{}: tokenizer.ggml.scores is missing or not {} finite numbers, and there are no merges",
+                           file.path(), count);
+  }
+  vocabulary->scores = *scores;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file, GgufVocabularyKind kind, int64_t vocab_size) {
+  const auto* tokens = file.Find<GgufStrings>("tokenizer.ggml.tokens");
+  Vocabulary result;
+  result.types = file.Find<GgufIntegers>("tokenizer.ggml.token_type");
+  result.merges = file.Find<GgufStrings>("tokenizer.ggml.merges");
+  if (tokens == nullptr || result.types == nullptr ||
+      (result.merges == nullptr && kind == GgufVocabularyKind::kByteLevel)) {
+    return InvalidArgument("{}: tokenizer.ggml.tokens, token_type or merges is missing or of another type",
+                           file.path());
+  }
+  if (static_cast<int64_t>(tokens->size()) != vocab_size || result.types->size() != tokens->size()) {
+    return InvalidArgument("{}: {} tokens and {} token types, expected {} of each (rows of token_embd.weight)",
+                           file.path(), tokens->size(), result.types->size(), vocab_size);
+  }
+  result.tokens.assign(tokens->begin(), tokens->end());
+  std::set<std::string_view> known;
+  for (std::string& token : result.tokens) {
+    if (!IsValidUtf8(token)) {
+      return InvalidArgument("{}: token {} is no UTF-8", file.path(), TerminalSafe(token, 200));
+    }
+    if (kind == GgufVocabularyKind::kGemma) token = SpacesAsBlocks(token);
+    if (!known.insert(token).second) {
+      return InvalidArgument("{}: token {} is in the vocabulary twice", file.path(), TerminalSafe(token, 200));
+    }
+  }
+  if (result.merges != nullptr) {
+    IHA_RETURN_IF_ERROR(CheckMerges(file, known, *result.merges));
+  } else {
+    IHA_RETURN_IF_ERROR(ReadScores(file, kind, &result));
+  }
+  return result;
+}
+
+absl::StatusOr<ordered_json> MergesJson(const GgufFile& file, const Vocabulary& vocabulary) {
+  if (vocabulary.merges != nullptr) return ordered_json(*vocabulary.merges);
+  const std::vector<SentencePieceMerge> merges = SentencePieceMerges(vocabulary.tokens, vocabulary.scores);
+  size_t bytes = 0;
+  for (const SentencePieceMerge& merge : merges) bytes += merge.left.size() + merge.right.size();
+  if (bytes > kMaxMergeBytes) {
+    return InvalidArgument("{}: the vocabulary implies {} merges of {} bytes, expected at most {} bytes", file.path(),
+                           merges.size(), bytes, kMaxMergeBytes);
+  }
+  ordered_json result = ordered_json::array();
+  for (const SentencePieceMerge& merge : merges) result.push_back(ordered_json::array({merge.left, merge.right}));
   return result;
 }
 
@@ -79,81 +119,128 @@ ordered_json AddedToken(std::string_view content, bool special) {
           {"rstrip", false},    {"normalized", false},  {"special", special}};
 }
 
-// BOS in front of every text, where the model wants it.
-ordered_json BosTemplate(std::string_view token, int64_t id) {
-  const ordered_json bos = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
-  const auto sequence = [](const char* name, int type) {
-    return ordered_json{{"Sequence", {{"id", name}, {"type_id", type}}}};
-  };
+struct NamedToken {
+  std::string token;
+  int64_t id = 0;
+};
+
+// BOS in front of every text and EOS behind it, where the model wants them; null where it wants neither.
+ordered_json Template(const std::optional<NamedToken>& bos, const std::optional<NamedToken>& eos) {
+  if (!bos.has_value() && !eos.has_value()) return nullptr;
   ordered_json result;
   result["type"] = "TemplateProcessing";
-  result["single"] = ordered_json::array({bos, sequence("A", 0)});
-  result["pair"] = ordered_json::array({bos, sequence("A", 0), bos, sequence("B", 1)});
-  result["special_tokens"][std::string(token)] = {
-      {"id", token}, {"ids", ordered_json::array({id})}, {"tokens", ordered_json::array({token})}};
+  ordered_json single = ordered_json::array(), pair = ordered_json::array(), special = ordered_json::object();
+  const auto add = [&special](const std::optional<NamedToken>& token, int type, ordered_json* sequence) {
+    if (!token.has_value()) return;
+    sequence->push_back({{"SpecialToken", {{"id", token->token}, {"type_id", type}}}});
+    special[token->token] = {{"id", token->token},
+                             {"ids", ordered_json::array({token->id})},
+                             {"tokens", ordered_json::array({token->token})}};
+  };
+  for (const auto& [name, type] : {std::pair{"A", 0}, std::pair{"B", 1}}) {
+    add(bos, type, &pair);
+    pair.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}});
+    add(eos, type, &pair);
+    if (type == 0) single = pair;
+  }
+  result["single"] = std::move(single);
+  result["pair"] = std::move(pair);
+  result["special_tokens"] = std::move(special);
   return result;
+}
+
+// The tokens that have a role, by role.
+absl::StatusOr<std::map<std::string_view, NamedToken>> ReadRoles(const GgufFile& file, const Vocabulary& vocabulary,
+                                                                 int64_t vocab_size) {
+  std::map<std::string_view, NamedToken> roles;
+  for (const char* role : {"bos", "eos", "unknown", "padding"}) {
+    IHA_ASSIGN_OR_RETURN(const std::optional<int64_t> id, SpecialTokenId(file, role, vocab_size));
+    if (id.has_value()) roles[role] = {vocabulary.tokens[static_cast<size_t>(*id)], *id};
+  }
+  return roles;
+}
+
+// Index -> is it special; tokens that stay whole wherever they stand in a text.
+std::map<size_t, bool> WholeTokens(const GgufTokenizerKind& kind, const Vocabulary& vocabulary,
+                                   const std::map<std::string_view, NamedToken>& roles) {
+  std::map<size_t, bool> whole;
+  for (size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const int64_t type = (*vocabulary.types)[i];
+    // Runs of spaces are respelled, so transformers does not find them in the text either.
+    const bool respelled =
+        kind.vocabulary == GgufVocabularyKind::kGemma && vocabulary.tokens[i].starts_with("\xe2\x96\x81");
+    if (type == kControl || (type == kUserDefined && !respelled)) whole[i] = type == kControl;
+  }
+  if (kind.vocabulary != GgufVocabularyKind::kByteLevel) {
+    for (const auto& [role, token] : roles) whole[static_cast<size_t>(token.id)] = true;
+  }
+  return whole;
+}
+
+absl::StatusOr<ordered_json> Settings(const GgufFile& file, const GgufModel& model,
+                                      const std::map<std::string_view, NamedToken>& roles, ordered_json added) {
+  ordered_json settings;
+  settings["tokenizer_class"] = "PreTrainedTokenizerFast";
+  settings["clean_up_tokenization_spaces"] = false;
+  settings["model_max_length"] = model.context_tokens;
+  for (const auto& [role, name] : {std::pair{"bos", "bos_token"}, std::pair{"eos", "eos_token"},
+                                   std::pair{"unknown", "unk_token"}, std::pair{"padding", "pad_token"}}) {
+    if (const auto found = roles.find(role); found != roles.end()) settings[name] = found->second.token;
+  }
+  settings["added_tokens_decoder"] = std::move(added);
+  if (const std::string_view* chat = file.Find<std::string_view>("tokenizer.chat_template"); chat != nullptr) {
+    if (!IsValidUtf8(*chat)) return InvalidArgument("{}: tokenizer.chat_template is no UTF-8", file.path());
+    settings["chat_template"] = *chat;
+  }
+  return settings;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<TextFile>> TokenizerFiles(const GgufFile& file, const GgufModel& model) {
-  IHA_ASSIGN_OR_RETURN(const ordered_json pre_tokenizer, PreTokenizer(file));
-  IHA_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(file, model.vocab_size));
+  IHA_ASSIGN_OR_RETURN(const GgufTokenizerKind kind, ReadTokenizerKind(file, model));
+  IHA_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(file, kind.vocabulary, model.vocab_size));
+  IHA_ASSIGN_OR_RETURN(const auto roles, ReadRoles(file, vocabulary, model.vocab_size));
   ordered_json vocab = ordered_json::object(), added = ordered_json::array(), decoder_map = ordered_json::object();
-  for (size_t i = 0; i < vocabulary.tokens->size(); ++i) {
-    const std::string_view token = (*vocabulary.tokens)[i];
-    const int64_t type = (*vocabulary.types)[i];
+  const bool drops_unused = kind.vocabulary == GgufVocabularyKind::kByteLevel;
+  for (size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     // push_back of a pair: ordered_json's operator[] would search the whole list for each token.
-    if (type != kUnused) vocab.get_ref<ordered_json::object_t&>().push_back({std::string(token), i});
-    if (type != kControl && type != kUserDefined) continue;
-    ordered_json entry = AddedToken(token, type == kControl);
-    decoder_map[std::to_string(i)] = entry;
+    if (!drops_unused || (*vocabulary.types)[i] != kUnused) {
+      vocab.get_ref<ordered_json::object_t&>().push_back({vocabulary.tokens[i], i});
+    }
+  }
+  for (const auto& [i, special] : WholeTokens(kind, vocabulary, roles)) {
+    ordered_json entry = AddedToken(vocabulary.tokens[i], special);
+    decoder_map.get_ref<ordered_json::object_t&>().push_back({std::to_string(i), entry});
     ordered_json with_id = {{"id", i}};
     with_id.update(entry);
     added.push_back(std::move(with_id));
   }
+  IHA_ASSIGN_OR_RETURN(const ordered_json settings, Settings(file, model, roles, std::move(decoder_map)));
 
-  ordered_json settings;
-  ordered_json post_processor = nullptr;
-  settings["tokenizer_class"] = "PreTrainedTokenizerFast";
-  settings["clean_up_tokenization_spaces"] = false;
-  settings["model_max_length"] = model.context_tokens;
-  const bool* add_bos = file.Find<bool>("tokenizer.ggml.add_bos_token");
-  for (const auto& [role, name] : {std::pair{"bos", "bos_token"}, std::pair{"eos", "eos_token"},
-                                   std::pair{"unknown", "unk_token"}, std::pair{"padding", "pad_token"}}) {
-    IHA_ASSIGN_OR_RETURN(const std::optional<int64_t> id, SpecialTokenId(file, role, model.vocab_size));
-    if (!id.has_value()) continue;
-    const std::string_view token = (*vocabulary.tokens)[static_cast<size_t>(*id)];
-    settings[name] = token;
-    if (add_bos != nullptr && *add_bos && std::string_view(role) == "bos") post_processor = BosTemplate(token, *id);
+  const auto wanted = [&file, &roles](const char* flag, const char* role, bool fallback) {
+    const bool* value = file.Find<bool>(flag);
+    const auto found = roles.find(role);
+    const bool yes = (value == nullptr ? fallback : *value) && found != roles.end();
+    return yes ? std::optional(found->second) : std::nullopt;
+  };
+  ordered_json stages = TokenizerStages(kind);
+  stages["model"]["vocab"] = std::move(vocab);
+  IHA_ASSIGN_OR_RETURN(stages["model"]["merges"], MergesJson(file, vocabulary));
+  if (kind.vocabulary != GgufVocabularyKind::kByteLevel && roles.contains("unknown")) {
+    stages["model"]["unk_token"] = roles.at("unknown").token;
   }
-  settings["added_tokens_decoder"] = std::move(decoder_map);
-  if (const std::string_view* chat = file.Find<std::string_view>("tokenizer.chat_template"); chat != nullptr) {
-    if (!IsValidUtf8(*chat)) return InvalidArgument("{}: tokenizer.chat_template is no UTF-8", file.path());
-    settings["chat_template"] = *chat;
-  }
-
   ordered_json tokenizer;
   tokenizer["version"] = "1.0";
   tokenizer["truncation"] = nullptr;
   tokenizer["padding"] = nullptr;
   tokenizer["added_tokens"] = std::move(added);
-  tokenizer["normalizer"] = nullptr;
-  tokenizer["pre_tokenizer"] = pre_tokenizer;
-  tokenizer["post_processor"] = std::move(post_processor);
-  tokenizer["decoder"] = ByteLevel(true);
-  ordered_json bpe;
-  bpe["type"] = "BPE";
-  bpe["dropout"] = nullptr;
-  bpe["unk_token"] = nullptr;
-  bpe["continuing_subword_prefix"] = nullptr;
-  bpe["end_of_word_suffix"] = nullptr;
-  bpe["fuse_unk"] = false;
-  bpe["byte_fallback"] = false;
-  bpe["ignore_merges"] = false;
-  bpe["vocab"] = std::move(vocab);
-  bpe["merges"] = *vocabulary.merges;
-  tokenizer["model"] = std::move(bpe);
+  tokenizer["normalizer"] = std::move(stages["normalizer"]);
+  tokenizer["pre_tokenizer"] = std::move(stages["pre_tokenizer"]);
+  tokenizer["post_processor"] = Template(wanted("tokenizer.ggml.add_bos_token", "bos", kind.adds_bos),
+                                         wanted("tokenizer.ggml.add_eos_token", "eos", false));
+  tokenizer["decoder"] = std::move(stages["decoder"]);
+  tokenizer["model"] = std::move(stages["model"]);
   return std::vector<TextFile>{{"tokenizer.json", tokenizer.dump(1) + "\n"},
                                {"tokenizer_config.json", settings.dump(2) + "\n"}};
 }

@@ -31,6 +31,11 @@ class GgufBuilder {
     for (const int32_t value : values) Raw(value);
     return *this;
   }
+  GgufBuilder& F32s(std::string_view key, const std::vector<float>& values) {
+    Key(key, 9).Raw<uint32_t>(6).Raw<uint64_t>(values.size());
+    for (const float value : values) Raw(value);
+    return *this;
+  }
   // A key whose type byte and payload are the caller's.
   GgufBuilder& RawKey(std::string_view key, uint32_t type, std::string_view payload) {
     Key(key, type);

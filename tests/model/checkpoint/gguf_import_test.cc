@@ -174,11 +174,11 @@ TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
   const auto with_weights = [](GgufBuilder file) { return Weights(file).Build(); };
   GgufBuilder rope = Keys(), parts = Keys(), twice = Keys(), extra = Keys();
   parts.U32("split.count", 3);
-  rope.Text("llama.rope.scaling.type", "yarn");
+  rope.Text("llama.rope.scaling.type", "longrope");
   twice.U32("llama.block_count", 1);
-  extra.FloatTensor("rope_freqs.weight", {8}, std::vector<float>(8));
+  extra.FloatTensor("blk.0.attn_sinks.weight", {8}, std::vector<float>(8));
   GgufBuilder k_quant = Keys();
-  k_quant.Tensor("blk.0.attn_q.weight", {1, 256}, 12, std::string(144, 'x'));
+  k_quant.Tensor("blk.0.attn_q.weight", {1, 256}, 10, std::string(84, 'x'));
   const std::string good = with_weights(Keys());
   struct Case {
     const char* name;
@@ -199,12 +199,16 @@ TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
        {"key k is an array of type 9"}},
       {"value type", Keys().RawKey("k", 77, "").Build(), {"key k has value type 77"}},
       {"key twice", with_weights(twice), {"key llama.block_count is there twice"}},
-      {"architecture", with_weights(Keys("mamba")), {"general.architecture is mamba", "expected one of: llama"}},
-      {"pre-tokenizer", with_weights(Keys("llama", "qwen2")), {"tokenizer.ggml.pre is qwen2", "smollm"}},
+      {"architecture",
+       with_weights(Keys("mamba")),
+       {"general.architecture is mamba", "expected one of: llama, qwen2, qwen3, gemma3"}},
+      {"pre-tokenizer", with_weights(Keys("llama", "tekken")), {"tokenizer.ggml.pre is tekken", "smollm"}},
       {"split file", with_weights(parts), {"split.count is 3"}},
-      {"rope scaling", with_weights(rope), {"llama.rope.scaling.type is yarn"}},
-      {"unknown tensor", with_weights(extra), {"tensor rope_freqs.weight has no place"}},
-      {"tensor type", Weights(k_quant, "blk.0.attn_q.weight").Build(), {"blk.0.attn_q.weight", "Q4_K", "expected F32"}},
+      {"rope scaling", with_weights(rope), {"llama.rope.scaling.type is longrope"}},
+      {"unknown tensor", with_weights(extra), {"tensor blk.0.attn_sinks.weight has no place in a llama"}},
+      {"tensor type",
+       Weights(k_quant, "blk.0.attn_q.weight").Build(),
+       {"blk.0.attn_q.weight", "Q2_K", "expected one of: F32, F16"}},
       {"missing tensor",
        [] {
          GgufBuilder file = Keys();
@@ -221,30 +225,6 @@ TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
     for (const char* expected : bad.expected) EXPECT_THAT(message, HasSubstr(expected)) << bad.name;
     EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), {}), 1) << bad.name;  // model.gguf alone
   }
-}
-
-// Blocks by hand; the expected values are scale * quant (+ minimum) in exact arithmetic.
-TEST(GgmlTypesTest, BlocksDequantise) {
-  std::string nibbles;  // low halves 0..15, high halves 15..0
-  for (int i = 0; i < 16; ++i) nibbles += static_cast<char>(i | (15 - i) << 4);
-  const auto half = [](uint16_t bits) { return GgufBuilder::Bytes(bits); };
-  const auto run = [](uint32_t type, const std::string& block) {
-    std::vector<float> out(32);
-    Dequantise(GgmlTypeOf(type), std::as_bytes(std::span(block)), out);
-    return out;
-  };
-  const std::vector<float> q4_0 = run(2, half(0x3800) + nibbles);                 // scale 0.5
-  const std::vector<float> q4_1 = run(3, half(0x3800) + half(0xc000) + nibbles);  // minimum -2
-  std::string bytes;
-  for (int i = 0; i < 32; ++i) bytes += static_cast<char>(i * 8 - 128);
-  const std::vector<float> q8_0 = run(8, half(0x3400) + bytes);  // scale 0.25
-  for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(q4_0[i], 0.5F * static_cast<float>(i - 8));
-    EXPECT_EQ(q4_0[i + 16], 0.5F * static_cast<float>(7 - i));
-    EXPECT_EQ(q4_1[i], 0.5F * static_cast<float>(i) - 2);
-    EXPECT_EQ(q4_1[i + 16], 0.5F * static_cast<float>(15 - i) - 2);
-  }
-  for (int i = 0; i < 32; ++i) EXPECT_EQ(q8_0[i], 0.25F * static_cast<float>(i * 8 - 128));
 }
 
 struct Golden {
