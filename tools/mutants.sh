@@ -66,7 +66,7 @@ else
   rm -rf "$scratch"
   git worktree add -q -f --detach "$scratch" "$commit"
 fi
-[ -e "$scratch/.deps" ] || ln -s "$root/.deps" "$scratch/.deps"
+[ -e "$scratch/.deps" ] || ln -sfn "$root/.deps" "$scratch/.deps"
 export CCACHE_BASEDIR=$scratch
 cd "$scratch"
 [ -e build/release/build.ninja ] || cmake --preset release >/dev/null
