@@ -34,12 +34,13 @@ struct IhaStrip {
   float* rows;
   size_t stride;  // d rounded up to 16
 };
-// Finished rows to consecutive slots of a virtual key block.
-struct IhaWrite {
+// 16 finished rows (already of the cache type's precision) to slots 16 sub .. of a virtual key block.
+struct IhaSubBlock {
   const KvLayout* layout;
   void* block;
-  size_t slot;
-  bool values;
+  size_t sub;
+  const float* rows;
+  size_t stride;
 };
 }  // namespace iha::kernels
 #endif
@@ -47,10 +48,82 @@ struct IhaWrite {
 HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
 
-// Lanes of `type` precision, as fp32. A row's padding is rounded too: whatever it holds is never used.
+// Row to the precision of `type`, as fp32. The row's padding is rounded too: whatever it holds is never used.
 HWY_INLINE void RoundRow(StorageType type, float* x, size_t n) {
   if (type == StorageType::kF32) return;
+#if IHA_FUSED
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  for (size_t i = 0; i < n; i += kLanes) {  // RoundToBF16, lane by lane
+    const V v = VLoad(x + i);
+    const auto u = hn::BitCast(du, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(du, 1));
+    const auto rounded = hn::And(hn::Add(u, hn::Add(odd, hn::Set(du, 0x7FFF))), hn::Set(du, 0xFFFF0000u));
+    const auto nan = hn::And(hn::Or(u, hn::Set(du, 0x00400000u)), hn::Set(du, 0xFFFF0000u));
+    VStore(hn::IfThenElse(hn::Eq(v, v), hn::BitCast(d, rounded), hn::BitCast(d, nan)), x + i);
+  }
+#else
   for (size_t i = 0; i < n; ++i) x[i] = WidenBF16(RoundToBF16(x[i]));
+#endif
+}
+
+#if IHA_FUSED
+// Four lanes as they are stored; bf16 values are exact in the upper halves.
+using D4 = hn::CappedTag<float, 4>;
+HWY_INLINE void Store4(hn::Vec<D4> v, float* to) { hn::StoreU(v, D4(), to); }
+HWY_INLINE void Store4(hn::Vec<D4> v, uint16_t* to) {
+  const hn::RebindToUnsigned<D4> du;
+  const hn::Rebind<uint16_t, D4> d16;
+  hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(hn::BitCast(du, v))), d16, to);
+}
+#endif
+HWY_INLINE void Store1(float x, float* to) { *to = x; }
+HWY_INLINE void Store1(float x, uint16_t* to) { *to = RoundToBF16(x); }
+
+// Keys: [d][16], transposed four by four. Values: row by row.
+template <class T>
+HWY_INLINE void StoreKeys16(const IhaSubBlock& g) {
+  const size_t d = g.layout->d;
+  T* to = static_cast<T*>(g.block) + g.sub * d * 16;
+  size_t i = 0;
+#if IHA_FUSED
+  const D4 d4;
+  for (; i + 4 <= d; i += 4) {
+    for (size_t s = 0; s < 16; s += 4) {
+      const float* from = g.rows + s * g.stride + i;
+      const auto a = hn::LoadU(d4, from), b = hn::LoadU(d4, from + g.stride);
+      const auto c = hn::LoadU(d4, from + 2 * g.stride), e = hn::LoadU(d4, from + 3 * g.stride);
+      const auto ac_low = hn::InterleaveLower(d4, a, c), ac_high = hn::InterleaveUpper(d4, a, c);
+      const auto be_low = hn::InterleaveLower(d4, b, e), be_high = hn::InterleaveUpper(d4, b, e);
+      Store4(hn::InterleaveLower(d4, ac_low, be_low), to + i * 16 + s);
+      Store4(hn::InterleaveUpper(d4, ac_low, be_low), to + (i + 1) * 16 + s);
+      Store4(hn::InterleaveLower(d4, ac_high, be_high), to + (i + 2) * 16 + s);
+      Store4(hn::InterleaveUpper(d4, ac_high, be_high), to + (i + 3) * 16 + s);
+    }
+  }
+#endif
+  for (; i < d; ++i) {
+    for (size_t s = 0; s < 16; ++s) Store1(g.rows[s * g.stride + i], to + i * 16 + s);
+  }
+}
+
+template <class T>
+HWY_INLINE void StoreValues16(const IhaSubBlock& g) {
+  const size_t stride = g.layout->v_stride();
+  T* to = static_cast<T*>(g.block) + g.layout->k_elements() + g.sub * 16 * stride;
+  for (size_t s = 0; s < 16; ++s) {
+#if IHA_FUSED
+    for (size_t i = 0; i < stride; i += 4) Store4(hn::LoadU(D4(), g.rows + s * g.stride + i), to + s * stride + i);
+#else
+    for (size_t i = 0; i < stride; ++i) Store1(g.rows[s * g.stride + i], to + s * stride + i);
+#endif
+  }
+}
+
+void StoreSubBlock(const IhaSubBlock& g, bool values) {
+  const bool f32 = g.layout->type == StorageType::kF32;
+  if (values) return f32 ? StoreValues16<float>(g) : StoreValues16<uint16_t>(g);
+  return f32 ? StoreKeys16<float>(g) : StoreKeys16<uint16_t>(g);
 }
 
 template <class R, class T>
@@ -97,19 +170,20 @@ HWY_INLINE void Mix(const IhaStrip& g) {
   }
 }
 
-HWY_INLINE void FinishRow(const IhaShape& shape, const IhaMix& mix, size_t token, size_t j, float* row) {
+// row: [stride], stride >= d a multiple of 16.
+HWY_INLINE void FinishRow(const IhaShape& shape, const IhaMix& mix, size_t token, size_t j, float* row, size_t stride) {
   const size_t d = shape.d, half = d / 2;
   if (mix.norm != nullptr) {
     RmsNormRow({.n = d, .eps = mix.norm_eps, .weight_plus_one = mix.norm_plus_one}, row, mix.norm, row);
   } else {
-    RoundRow(mix.round, row, d);
+    RoundRow(mix.round, row, stride);
     if (mix.cos == nullptr || (mix.first_row == nullptr && j == 0)) return;  // r(r(y)) = r(y)
   }
   if (mix.cos != nullptr) {
     const size_t table_row = mix.first_row == nullptr ? j : size_t{mix.first_row[token]} + j * mix.row_step;
     RotateRow(mix.pairing, row, half, mix.cos + table_row * half, mix.sin + table_row * half);
   }
-  RoundRow(mix.round, row, d);
+  RoundRow(mix.round, row, stride);
 }
 
 void MixStrip(const IhaStrip& g) {
@@ -119,7 +193,7 @@ void MixStrip(const IhaStrip& g) {
     Mix<ReadBF16Plain, uint16_t>(g);
   }
   for (size_t r = 0; r < g.count; ++r) {
-    FinishRow(*g.shape, *g.mix, g.token, (g.first + r) % g.shape->pseudo, g.rows + r * g.stride);
+    FinishRow(*g.shape, *g.mix, g.token, (g.first + r) % g.shape->pseudo, g.rows + r * g.stride, g.stride);
   }
 }
 
@@ -129,6 +203,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace iha::kernels {
 HWY_EXPORT(MixStrip);
+HWY_EXPORT(StoreSubBlock);
 
 namespace {
 
@@ -152,14 +227,6 @@ void ForStrips(const IhaShape& shape, size_t tokens, ParallelFor& parallel, cons
       f(i / strips, h0 * shape.pseudo, (h1 - h0) * shape.pseudo);
     }
   });
-}
-
-void WriteRow(const IhaWrite& to, const float* row) {
-  if (to.values) {
-    StoreValue(*to.layout, to.block, to.slot, row);
-  } else {
-    StoreKey(*to.layout, to.block, to.slot, row);
-  }
 }
 
 }  // namespace
@@ -188,7 +255,11 @@ void IhaMixToCache(const IhaShape& shape, const IhaMix& keys, const IhaMix& valu
       for (size_t r = 0; r < count; ++r) {
         const size_t h = (first + r) / pseudo, slot = positions[token] % kKeyBlock * pseudo + (first + r) % pseudo;
         uint8_t* block = slices[token] + (h * pseudo + slot / kKeyBlock) * layout.bytes();
-        WriteRow({&layout, block, slot % kKeyBlock, value}, rows + r * stride);
+        if (value) {
+          StoreValue(layout, block, slot % kKeyBlock, rows + r * stride);
+        } else {
+          StoreKey(layout, block, slot % kKeyBlock, rows + r * stride);
+        }
       }
     }
   });
@@ -198,15 +269,19 @@ void IhaMixBlock(const IhaShape& shape, const IhaMix& keys, const IhaMix& values
                  size_t part, size_t slots, void* block) {
   assert(keys.round == layout.type && values.round == layout.type);
   const auto run = HWY_DYNAMIC_DISPATCH(MixStrip);
+  const auto store = HWY_DYNAMIC_DISPATCH(StoreSubBlock);
   const size_t stride = RoundUp16(shape.d), pseudo = shape.pseudo;
-  const size_t begin = part * kKeyBlock, end = begin + slots;  // virtual slots of the cache block
-  float* rows = StripRows(pseudo * stride);
+  float* rows = StripRows(16 * stride);
   for (const bool value : {false, true}) {
-    for (size_t slot = begin; slot < end;) {
-      const size_t token = slot / pseudo, j = slot % pseudo, count = std::min(pseudo - j, end - slot);
-      run({&shape, value ? &values : &keys, token, head * pseudo + j, count, rows, stride});
-      for (size_t r = 0; r < count; ++r) WriteRow({&layout, block, slot + r - begin, value}, rows + r * stride);
-      slot += count;
+    for (size_t sub = 0; sub * 16 < slots; ++sub) {
+      // Virtual slots of the cache block; those past `slots` keep what the scratch holds.
+      const size_t begin = part * kKeyBlock + sub * 16, end = part * kKeyBlock + std::min(slots, sub * 16 + 16);
+      for (size_t slot = begin; slot < end;) {
+        const size_t token = slot / pseudo, j = slot % pseudo, count = std::min(pseudo - j, end - slot);
+        run({&shape, value ? &values : &keys, token, head * pseudo + j, count, rows + (slot - begin) * stride, stride});
+        slot += count;
+      }
+      store({&layout, block, sub, rows, stride}, value);
     }
   }
 }
