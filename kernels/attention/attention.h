@@ -7,9 +7,10 @@
 // is NaN throughout.
 //
 // A cache block holds 64 tokens of one KV head: K as [4][d][16] (keys of a sub-block of 16 are adjacent), then V as
-// [64][RoundUp16(d_v)]. Block b of a sequence holds positions 64 b .. 64 b + 63. For IHA the position is the virtual
-// index. Threads: work is cut into tiles of rows of one group; keys are never split. Blocks are only read.
-// Arguments are trusted: a wrong shape is a bug of the caller.
+// [64][RoundUp16(d_v)]; with layout.keys > 1 (differential attention) that many K parts, one after another, share V.
+// Block b of a sequence holds positions 64 b .. 64 b + 63. For IHA the position is the virtual index. Threads: work is
+// cut into tiles of rows of one group; keys are never split. Blocks are only read. Arguments are trusted: a wrong shape
+// is a bug of the caller.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +30,22 @@ struct KvLayout {
   StorageType type = StorageType::kF32;
   size_t d = 0;
   size_t d_v = 0;
+  size_t keys = 1;
 
   [[nodiscard]] constexpr size_t v_stride() const { return (d_v + 15) / 16 * 16; }
   [[nodiscard]] constexpr size_t k_elements() const { return kKeyBlock * d; }
-  [[nodiscard]] constexpr size_t bytes() const { return (k_elements() + kKeyBlock * v_stride()) * StorageBytes(type); }
+  [[nodiscard]] constexpr size_t v_begin() const { return keys * k_elements(); }
+  [[nodiscard]] constexpr size_t bytes() const { return (v_begin() + kKeyBlock * v_stride()) * StorageBytes(type); }
 };
 
-// Writes the key and value of one token to slot 0 .. 63 of a block. `block` is 64-byte aligned, layout.bytes() long.
+// Writes the key (of a layout with one) and value of one token to slot 0 .. 63 of a block. `block` is 64-byte aligned,
+// layout.bytes() long.
 void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v);
-// One half of it.
-void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k);
+// One half of it; key: which of layout.keys.
+void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k, size_t key = 0);
 void StoreValue(const KvLayout& layout, void* block, size_t slot, const float* v);
 // The stored (rounded) values, for oracles and tests.
-float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
+float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i, size_t key = 0);
 float ValueAt(const KvLayout& layout, const void* block, size_t slot, size_t i);
 
 // One query: sees keys first .. last (inclusive). With the causal mask last = pos; see FirstVisible.
@@ -73,6 +77,7 @@ struct AttentionGroup {
   // If set, blocks come from here and `blocks` is not read: each is made once for all the rows of a job (as many rows
   // as a group has, up to kMadeBlockTiles tiles) and never outlives it, so scratch does not grow with the sequence.
   const KeyBlockMaker* maker = nullptr;
+  size_t key = 0;  // which of layout.keys the rows see
 };
 inline constexpr size_t kMadeBlockTiles = 64;
 

@@ -23,6 +23,7 @@ struct AttentionTile {
   float scale;
   const AttentionRow* rows;
   int count;
+  size_t key;
 };
 // Consecutive rows of one group, cut into even tiles.
 struct AttentionJob {
@@ -57,7 +58,7 @@ HWY_INLINE auto KeyReader(const KvLayout& layout, const T* block, size_t first_p
 }
 template <class R, class T>
 HWY_INLINE auto ValueReader(const KvLayout& layout, const T* block, size_t first_key) {
-  return [v = block + layout.k_elements() + first_key * layout.v_stride(), stride = layout.v_stride()](size_t p) {
+  return [v = block + layout.v_begin() + first_key * layout.v_stride(), stride = layout.v_stride()](size_t p) {
     return R{v + p * 16, 16, stride};
   };
 }
@@ -149,8 +150,8 @@ HWY_INLINE void StepTile(const AttentionTile& g, TileState& t, const T* block, s
   const size_t d = layout.d, v_stride = layout.v_stride();
   // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
   const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
-  RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, p0), t.score[0] + p0 * 16, kKeyBlock, 0,
-               d, true);
+  RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block + g.key * layout.k_elements(), p0),
+               t.score[0] + p0 * 16, kKeyBlock, 0, d, true);
   for (int m = 0; m < g.count; ++m) {
     if (t.begin[m] != t.end[m]) SoftmaxBlock(t, m, v_stride);
   }
@@ -170,7 +171,8 @@ HWY_INLINE void FinishTile(const AttentionTile& g, TileState& t) {
 // Tile k of a job's rows: even tiles, as in matmul: 8 rows are 4 + 4.
 HWY_INLINE AttentionTile TileOf(const AttentionJob& job, size_t k) {
   const size_t r0 = job.rows * k / job.tiles, r1 = job.rows * (k + 1) / job.tiles;
-  return {job.layout, job.scale, job.group->rows.data() + job.first_row + r0, static_cast<int>(r1 - r0)};
+  return {job.layout, job.scale, job.group->rows.data() + job.first_row + r0, static_cast<int>(r1 - r0),
+          job.group->key};
 }
 
 // Blocks outside, tiles inside, so that a made block serves every row of the job. Blocks of a cache are read where they

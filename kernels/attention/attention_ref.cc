@@ -18,7 +18,7 @@ void AttentionRef(const KvLayout& layout, float scale, const AttentionGroup& gro
     for (size_t j = row.first; j <= row.last; ++j) {
       double s = 0;
       for (size_t i = 0; i < layout.d; ++i) {
-        s += static_cast<double>(row.q[i]) * KeyAt(layout, block(j), j % kKeyBlock, i);
+        s += static_cast<double>(row.q[i]) * KeyAt(layout, block(j), j % kKeyBlock, i, group.key);
       }
       score[j - row.first] = s * scale;
       largest = std::max(largest, s * scale);

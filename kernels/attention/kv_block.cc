@@ -6,9 +6,11 @@
 namespace iha::kernels {
 namespace {
 
-size_t KeyIndex(const KvLayout& layout, size_t slot, size_t i) { return (slot / 16 * layout.d + i) * 16 + slot % 16; }
+size_t KeyIndex(const KvLayout& layout, size_t slot, size_t i, size_t key) {
+  return key * layout.k_elements() + (slot / 16 * layout.d + i) * 16 + slot % 16;
+}
 size_t ValueIndex(const KvLayout& layout, size_t slot, size_t i) {
-  return layout.k_elements() + slot * layout.v_stride() + i;
+  return layout.v_begin() + slot * layout.v_stride() + i;
 }
 
 float Read(StorageType type, const void* block, size_t index) {
@@ -26,10 +28,10 @@ void WithType(const KvLayout& layout, void* block, const F& f) {
 
 }  // namespace
 
-void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k) {
-  assert(slot < kKeyBlock);
+void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k, size_t key) {
+  assert(slot < kKeyBlock && key < layout.keys);
   WithType(layout, block, [&](auto* to, auto round) {
-    to += KeyIndex(layout, slot, 0);
+    to += KeyIndex(layout, slot, 0, key);
     for (size_t i = 0; i < layout.d; ++i) to[i * 16] = round(k[i]);
   });
 }
@@ -48,8 +50,8 @@ void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, 
   StoreValue(layout, block, slot, v);
 }
 
-float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i) {
-  return Read(layout.type, block, KeyIndex(layout, slot, i));
+float KeyAt(const KvLayout& layout, const void* block, size_t slot, size_t i, size_t key) {
+  return Read(layout.type, block, KeyIndex(layout, slot, i, key));
 }
 
 float ValueAt(const KvLayout& layout, const void* block, size_t slot, size_t i) {

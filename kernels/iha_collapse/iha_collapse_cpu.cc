@@ -5,34 +5,16 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "kernels/iha_collapse/iha_collapse.h"
 #include "kernels/matmul/tile-inl.h"
 #include "kernels/support/aligned.h"
 #include "kernels/support/row_chunks.h"
+#include "kernels/xsa/xsa-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
-
-// sum of x_i y_i in 16 lanes; rows are padded with zeros to a multiple of 16, and fma(0, 0, L) = L since L is never -0.
-HWY_INLINE float LaneDot(const float* x, const float* y, size_t padded) {
-  X16 sum = X16::Set(0.0f);
-  for (size_t i = 0; i < padded; i += 16) sum = Fma(X16::Load(x + i), X16::Load(y + i), sum);
-  alignas(64) float lanes[16];
-  sum.Store(lanes);
-  return Fold16(lanes);
-}
-
-// row -= its part along v; v is overwritten with u.
-HWY_INLINE void ExcludeValue(float* row, float* v, size_t padded) {
-  const float norm = std::sqrt(LaneDot(v, v, padded));
-  const X16 divisor = X16::Set(norm < 1e-12f ? 1e-12f : norm);  // NaN stays NaN
-  for (size_t i = 0; i < padded; i += 16) Div(X16::Load(v + i), divisor).Store(v + i);
-  const X16 s = Neg(X16::Set(LaneDot(row, v, padded)));
-  for (size_t i = 0; i < padded; i += 16) Fma(s, X16::Load(v + i), X16::Load(row + i)).Store(row + i);
-}
 
 HWY_INLINE void CopyPadded(const float* from, size_t d, size_t padded, float* to) {
   std::memcpy(to, from, d * sizeof(float));

@@ -5,18 +5,11 @@
 #include <hwy/highway.h>
 
 #include "kernels/mlp/mlp.h"
-#include "kernels/support/lanes-inl.h"
 #include "kernels/support/row_chunks.h"
+#include "kernels/support/sigmoid-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
-
-// 1 / (1 + exp(-z)) without overflow: e = exp(-|z|), (z >= 0 ? 1 : e) / (1 + e).
-HWY_INLINE X16 Sigmoid(const X16& z) {
-  const X16 one = X16::Set(1.0f);
-  const X16 e = ExpNeg(Neg(Abs(z)));
-  return Div(IfNonNegative(z, one, e), Add(one, e));
-}
 
 template <Activation kActivation>
 HWY_INLINE X16 Activate(const X16& x) {

@@ -18,17 +18,9 @@
 #include "model/checkpoint/cost.h"
 #include "model/transformer/packing.h"
 #include "model/transformer/rope_tables.h"
+#include "model/transformer/step_tokens.h"
 
 namespace iha::model {
-
-// The tokens of one step, flattened over its segments.
-struct StepTokens {
-  std::span<const Segment> segments;
-  std::vector<uint32_t> positions;               // of each token
-  std::vector<uint8_t*> block_of_token;          // cache block that holds the token
-  std::vector<std::vector<const void*>> tables;  // per segment: its blocks' addresses
-  size_t count() const { return positions.size(); }
-};
 
 class AttentionLayer {
  public:

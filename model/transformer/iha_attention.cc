@@ -7,8 +7,6 @@
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "kernels/iha_collapse/iha_collapse.h"
-#include "kernels/rmsnorm/rmsnorm.h"
-#include "kernels/rope/rope.h"
 
 namespace iha::model {
 
@@ -44,26 +42,25 @@ class IhaAttention::BlockMaker final : public kernels::KeyBlockMaker {
   size_t head_;
 };
 
-IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, StorageType kv_type,
-                           checkpoint::IhaCacheForm cache_form, RopeTables& ropes)
+IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, const CacheOptions& cache, AttentionInputs inputs,
+                           AttentionOutput output, RopeTables& ropes)
     : shape_{.heads = static_cast<size_t>(config.num_heads),
              .pseudo = static_cast<size_t>(config.layers[static_cast<size_t>(layer)].pseudo_heads),
              .d = static_cast<size_t>(config.head_dim)},
-      hidden_(static_cast<size_t>(config.hidden_size)),
       spec_(config.layers[static_cast<size_t>(layer)]),
-      mixed_cache_(checkpoint::IhaCachesMixed(config, spec_, cache_form)),
+      mixed_cache_(checkpoint::IhaCachesMixed(config, spec_, cache.iha_form)),
       scale_(static_cast<float>(config.attention_scale)),
       norm_eps_(static_cast<float>(config.rms_norm_eps)),
       norm_plus_one_(config.norm_plus_one),
-      pairing_(spec_.rope_pairing == checkpoint::RopePairing::kHalf ? kernels::RopePairing::kHalf
-                                                                    : kernels::RopePairing::kInterleaved),
-      layout_{.type = kv_type, .d = shape_.d, .d_v = shape_.d},
-      ropes_(ropes) {}
+      pairing_(PairingOf(spec_)),
+      layout_{.type = cache.type, .d = shape_.d, .d_v = shape_.d},
+      ropes_(ropes),
+      inputs_(std::move(inputs)),
+      output_(std::move(output)) {}
 
 absl::StatusOr<std::unique_ptr<AttentionLayer>> IhaAttention::Make(const ModelConfig& config, int64_t layer,
-                                                                   StorageType kv_type,
-                                                                   checkpoint::IhaCacheForm cache_form,
-                                                                   const Packer& packer, RopeTables& ropes) {
+                                                                   const CacheOptions& cache, const Packer& packer,
+                                                                   RopeTables& ropes) {
   const int64_t pseudo = config.layers[static_cast<size_t>(layer)].pseudo_heads;
   if (config.context_tokens > kMaxVirtualTokens / pseudo) {
     return InvalidArgument(
@@ -71,21 +68,18 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> IhaAttention::Make(const ModelCo
         "tokens; lower max_position_embeddings",
         config.context_tokens, pseudo, layer, kMaxVirtualTokens);
   }
-  std::unique_ptr<IhaAttention> self(new IhaAttention(config, layer, kv_type, cache_form, ropes));
+  IHA_ASSIGN_OR_RETURN(AttentionInputs inputs, AttentionInputs::Make(config, layer, packer));
+  IHA_ASSIGN_OR_RETURN(AttentionOutput output,
+                       AttentionOutput::Make(config, layer, packer, inputs.heads(), inputs.d()));
+  std::unique_ptr<IhaAttention> self(
+      new IhaAttention(config, layer, cache, std::move(inputs), std::move(output), ropes));
   IHA_RETURN_IF_ERROR(self->Load(config, layer, packer));
   return self;
 }
 
 absl::Status IhaAttention::Load(const ModelConfig& config, int64_t layer, const Packer& packer) {
   const std::string prefix = fmt::format("model.layers.{}.self_attn.", layer);
-  const int64_t heads = config.num_heads, pseudo = spec_.pseudo_heads, rows = heads * config.head_dim;
-  const LinearPart qkv[] = {{prefix + "q_proj", rows, config.qkv_bias},
-                            {prefix + "k_proj", rows, config.qkv_bias},
-                            {prefix + "v_proj", rows, config.qkv_bias}};
-  IHA_ASSIGN_OR_RETURN(qkv_, packer.MakeLinear(qkv, config.hidden_size));
-  const LinearPart o[] = {{prefix + "o_proj", config.hidden_size, config.o_bias}};
-  IHA_ASSIGN_OR_RETURN(o_, packer.MakeLinear(o, rows));
-
+  const int64_t heads = config.num_heads, pseudo = spec_.pseudo_heads;
   const bool stp = spec_.alpha_layout == checkpoint::AlphaLayout::kSourceTargetPseudo;
   const std::vector<int64_t> shape =
       stp ? std::vector<int64_t>{heads, heads, pseudo} : std::vector<int64_t>{heads, pseudo, heads};
@@ -99,7 +93,7 @@ absl::Status IhaAttention::Load(const ModelConfig& config, int64_t layer, const 
   const int64_t columns = spec_.collapse == checkpoint::CollapseKind::kGlobal ? heads * pseudo : pseudo;
   const int64_t collapse_shape[] = {heads, columns};
   IHA_ASSIGN_OR_RETURN(collapse_, packer.Tensor(prefix + "iha.collapse", collapse_shape));
-  if (spec_.qk_norm != checkpoint::QkNorm::kNone) {
+  if (post_mix()) {
     IHA_ASSIGN_OR_RETURN(q_norm_, packer.Vector(prefix + "q_norm.weight", config.head_dim));
     IHA_ASSIGN_OR_RETURN(k_norm_, packer.Vector(prefix + "k_norm.weight", config.head_dim));
   }
@@ -119,10 +113,9 @@ size_t IhaAttention::cache_bytes() const {
 void IhaAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
                            kernels::ParallelFor& parallel) {
   const size_t n = tokens.count();
-  projected_.resize(n * 3 * width());
   pseudo_.resize(n * shape_.pseudo * width());
   collapsed_.resize(n * width());
-  Apply(qkv_, x, hidden_, n, projected_.data(), 3 * width(), parallel);
+  inputs_.Project(n, x, parallel);
   NormAndRotateHeads(tokens, parallel);
   MixQueries(n, parallel);
   Append(tokens, cache_offset, parallel);
@@ -134,7 +127,7 @@ void IhaAttention::Forward(const StepTokens& tokens, size_t cache_offset, const 
                         .global = spec_.collapse == checkpoint::CollapseKind::kGlobal},
                        collapse_.data(), pseudo_.data(),
                        spec_.xsa == checkpoint::Xsa::kPseudo ? pseudo_v_.data() : nullptr, collapsed_.data(), parallel);
-  Apply(o_, collapsed_.data(), width(), n, out, hidden_, parallel);
+  output_.Forward(n, x, collapsed_.data(), inputs_, out, parallel);
 }
 
 // Queries and keys before mixing: the norm of pre_mix, and the rotation by n P (by n) that the mix commutes with.
@@ -144,25 +137,8 @@ void IhaAttention::NormAndRotateHeads(const StepTokens& tokens, kernels::Paralle
   for (const uint32_t position : tokens.positions) rope_rows_.push_back(position * pseudo);
   ropes_.Extend(*std::max_element(rope_rows_.begin(), rope_rows_.end()) + pseudo - 1);
   if (post_mix()) return;
-  if (spec_.qk_norm == checkpoint::QkNorm::kPreMix) {
-    const kernels::RmsNormShape shape{.rows = tokens.count(),
-                                      .n = shape_.d,
-                                      .ldx = 3 * width(),
-                                      .ldy = 3 * width(),
-                                      .eps = norm_eps_,
-                                      .weight_plus_one = norm_plus_one_};
-    for (size_t head = 0; head < 2 * shape_.heads; head++) {
-      float* at = projected_.data() + head * shape_.d;
-      kernels::RmsNorm(shape, at, head < shape_.heads ? q_norm_.data() : k_norm_.data(), at, parallel);
-    }
-  }
-  const kernels::RopeShape rope{.tokens = tokens.count(),
-                                .heads = 2 * shape_.heads,
-                                .token_stride = 3 * width(),
-                                .head_stride = shape_.d,
-                                .rotary_dim = shape_.d,
-                                .pairing = pairing_};
-  kernels::Rope(rope, projected_.data(), rope_rows_.data(), ropes_.cos(spec_.rope), ropes_.sin(spec_.rope), parallel);
+  inputs_.Norm(parallel);
+  inputs_.Rotate(rope_rows_, ropes_, parallel);
 }
 
 IhaMix IhaAttention::KeyMix(IhaSource source) const {
@@ -187,7 +163,7 @@ IhaMix IhaAttention::ValueMix(IhaSource source) const {
 }
 
 void IhaAttention::MixQueries(size_t tokens, kernels::ParallelFor& parallel) {
-  IhaMix mix = KeyMix({projected_.data(), StorageType::kF32, 3 * width(), shape_.d});
+  IhaMix mix = KeyMix({inputs_.queries(), StorageType::kF32, inputs_.stride(), shape_.d});
   mix.alpha = alpha_q_.data();
   mix.round = StorageType::kF32;
   if (post_mix()) mix.norm = q_norm_.data();
@@ -196,12 +172,11 @@ void IhaAttention::MixQueries(size_t tokens, kernels::ParallelFor& parallel) {
 
 void IhaAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
   const size_t n = tokens.count(), d = shape_.d, row_bytes = width() * kernels::StorageBytes(layout_.type);
-  const auto key_row = [&](size_t token) { return projected_.data() + token * 3 * width() + width(); };
   slices_.clear();
   for (uint8_t* block : tokens.block_of_token) slices_.push_back(block + cache_offset);
 
-  IhaSource keys{key_row(0), StorageType::kF32, 3 * width(), d};
-  IhaSource values{key_row(0) + width(), StorageType::kF32, 3 * width(), d};
+  IhaSource keys{inputs_.keys(), StorageType::kF32, inputs_.stride(), d};
+  IhaSource values{inputs_.values(), StorageType::kF32, inputs_.stride(), d};
   if (layout_.type == StorageType::kBF16) {
     rounded_.resize(n * 2 * width());
     values = {rounded_.data() + width(), StorageType::kBF16, 2 * width(), d};
@@ -210,13 +185,13 @@ void IhaAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels
   parallel.Run(n, [&](size_t token, int) {
     if (layout_.type == StorageType::kBF16) {
       uint16_t* to = rounded_.data() + token * 2 * width();
-      kernels::IhaStoreBase(shape_, key_row(token), d, layout_.type, to);
-      kernels::IhaStoreBase(shape_, key_row(token) + width(), d, layout_.type, to + width());
+      kernels::IhaStoreBase(shape_, inputs_.keys(token), d, layout_.type, to);
+      kernels::IhaStoreBase(shape_, inputs_.values(token), d, layout_.type, to + width());
     }
     if (mixed_cache_) return;
     uint8_t* to = slices_[token] + tokens.positions[token] % kKvBlockTokens * row_bytes;
-    kernels::IhaStoreBase(shape_, key_row(token), d, layout_.type, to);
-    kernels::IhaStoreBase(shape_, key_row(token) + width(), d, layout_.type, to + base_bytes());
+    kernels::IhaStoreBase(shape_, inputs_.keys(token), d, layout_.type, to);
+    kernels::IhaStoreBase(shape_, inputs_.values(token), d, layout_.type, to + base_bytes());
   });
   if (mixed_cache_) {
     kernels::IhaMixToCache(shape_, KeyMix(keys), ValueMix(values), layout_, n, slices_.data(), tokens.positions.data(),

@@ -12,14 +12,14 @@
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
 #include "model/checkpoint/cost.h"
 #include "model/transformer/attention_layer.h"
+#include "model/transformer/attention_output.h"
 
 namespace iha::model {
 
 class IhaAttention final : public AttentionLayer {
  public:
   static absl::StatusOr<std::unique_ptr<AttentionLayer>> Make(const checkpoint::ModelConfig& config, int64_t layer,
-                                                              kernels::StorageType kv_type,
-                                                              checkpoint::IhaCacheForm cache_form, const Packer& packer,
+                                                              const CacheOptions& cache, const Packer& packer,
                                                               RopeTables& ropes);
 
   size_t cache_bytes() const override;
@@ -30,8 +30,8 @@ class IhaAttention final : public AttentionLayer {
   // Mixes the base rows of one cache block into one virtual key block of one head.
   class BlockMaker;
 
-  IhaAttention(const checkpoint::ModelConfig& config, int64_t layer, kernels::StorageType kv_type,
-               checkpoint::IhaCacheForm cache_form, RopeTables& ropes);
+  IhaAttention(const checkpoint::ModelConfig& config, int64_t layer, const CacheOptions& cache, AttentionInputs inputs,
+               AttentionOutput output, RopeTables& ropes);
   absl::Status Load(const checkpoint::ModelConfig& config, int64_t layer, const Packer& packer);
 
   size_t width() const { return shape_.heads * shape_.d; }
@@ -50,7 +50,6 @@ class IhaAttention final : public AttentionLayer {
   kernels::AttentionRow RowOf(uint32_t position, uint32_t pseudo, float* row) const;
 
   const kernels::IhaShape shape_;
-  const size_t hidden_;
   const checkpoint::LayerSpec spec_;
   const bool mixed_cache_;
   const float scale_, norm_eps_;
@@ -58,13 +57,13 @@ class IhaAttention final : public AttentionLayer {
   const kernels::RopePairing pairing_;
   const kernels::KvLayout layout_;  // of one virtual key block of one head
   RopeTables& ropes_;
-  Linear qkv_, o_;
+  AttentionInputs inputs_;
+  AttentionOutput output_;
   std::vector<float> alpha_q_, alpha_k_, alpha_v_;  // [target][pseudo][source]
   std::vector<float> collapse_;
-  std::vector<float> q_norm_, k_norm_;          // empty: no norm
+  std::vector<float> q_norm_, k_norm_;          // post_mix
   std::vector<float> rotate_cos_, rotate_sin_;  // Rot_j: [P][d / 2], without the attention factor
   // Scratch of one step.
-  std::vector<float> projected_;     // [tokens][q heads, k heads, v heads]
   std::vector<uint16_t> rounded_;    // bf16 caches: [tokens][k heads, v heads]
   std::vector<uint32_t> rope_rows_;  // of each token: n P, or n
   std::vector<float> pseudo_;        // [tokens][H][P][d]: queries, then attention's outputs

@@ -1,47 +1,60 @@
-// softmax_attention.h: causal softmax attention, MHA or GQA, with an optional window: kinds `global` and `local`.
+// softmax_attention.h: causal softmax attention, MHA or GQA, with an optional window, and the differential kinds on top
+// of it: `global`, `local`, `diff_v2`, `diff`.
 //
-// q, k, v = x W^T + b; optional RMSNorm of each q and k head; RoPE; softmax over the visible keys (docs/contracts/
-// numerics.md); o_proj. Tensor names and meaning: Hugging Face Llama, Mistral, Qwen2, Qwen3, Gemma 3.
+// Inputs; pre_rope norm; RoPE; softmax over the visible keys (docs/contracts/numerics.md); for the differential kinds
+// the difference of each head pair; output. Tensor names and meaning: Hugging Face Llama, Mistral, Qwen2, Qwen3,
+// Gemma 3; checkpoints.md, kinds.
 #pragma once
 
-#include "kernels/attention/attention.h"
 #include "model/transformer/attention_layer.h"
+#include "model/transformer/attention_output.h"
+#include "model/transformer/softmax_core.h"
 
 namespace iha::model {
 
 class SoftmaxAttention final : public AttentionLayer {
  public:
   static absl::StatusOr<std::unique_ptr<AttentionLayer>> Make(const checkpoint::ModelConfig& config, int64_t layer,
-                                                              kernels::StorageType kv_type, const Packer& packer,
+                                                              const CacheOptions& cache, const Packer& packer,
                                                               RopeTables& ropes);
 
-  size_t cache_bytes() const override { return kv_heads_ * head_bytes_; }
+  size_t cache_bytes() const override { return core_.cache_bytes(); }
   void Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
                kernels::ParallelFor& parallel) override;
 
  private:
-  SoftmaxAttention(const checkpoint::ModelConfig& config, int64_t layer, kernels::StorageType kv_type,
-                   RopeTables& ropes);
+  // What turns the outputs of a head pair into one.
+  enum class Pairs { kNone, kGated, kNormed };
+  struct Difference {
+    Pairs pairs = Pairs::kNone;
+    Linear lambda;  // kGated: lambda_proj
+    float lambda_value = 0, eps = 0, scale = 1;
+    std::vector<float> norm;  // kNormed: subln
+  };
+  static absl::StatusOr<Difference> LoadDifference(const checkpoint::ModelConfig& config, int64_t layer,
+                                                   const Packer& packer);
 
-  size_t qkv_stride() const { return (heads_ + 2 * kv_heads_) * d_; }
-  void NormHeads(size_t tokens, kernels::ParallelFor& parallel);
-  void Rotate(const StepTokens& tokens, kernels::ParallelFor& parallel);
-  void Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel);
-  void Attend(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel);
+  SoftmaxAttention(AttentionInputs inputs, const SoftmaxCoreShape& core, Difference difference, AttentionOutput output,
+                   size_t hidden, RopeTables& ropes)
+      : inputs_(std::move(inputs)),
+        core_(core),
+        difference_(std::move(difference)),
+        output_(std::move(output)),
+        hidden_(hidden),
+        ropes_(ropes) {}
 
-  const size_t heads_, kv_heads_, d_, hidden_;
-  const checkpoint::LayerSpec spec_;
-  const float scale_, norm_eps_;
-  const bool norm_plus_one_;
-  const kernels::KvLayout layout_;
-  const size_t head_bytes_;
+  // y_ of the step to the rows that go to the output: y_ itself, or the differences of its pairs.
+  float* Combine(size_t tokens, const float* x, kernels::ParallelFor& parallel);
+
+  AttentionInputs inputs_;
+  SoftmaxCore core_;
+  Difference difference_;
+  AttentionOutput output_;
+  const size_t hidden_;
   RopeTables& ropes_;
-  Linear qkv_, o_;
-  std::vector<float> q_norm_, k_norm_;  // empty: no norm
   // Scratch of one step.
-  std::vector<float> projected_;  // [tokens][q heads, k heads, v heads]
-  std::vector<float> attended_;   // [tokens][heads * d]
-  std::vector<kernels::AttentionRow> rows_;
+  std::vector<float> y_;  // [tokens][heads][d_v]
+  std::vector<float> lambda_logits_, combined_;
 };
 
 }  // namespace iha::model

@@ -1,0 +1,57 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/xsa/xsa_cpu.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target:
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/support/row_chunks.h"
+#include "kernels/xsa/xsa-inl.h"
+#include "kernels/xsa/xsa.h"
+
+#ifndef IHA_KERNELS_XSA_CPU_ONCE
+#define IHA_KERNELS_XSA_CPU_ONCE
+namespace iha::kernels {
+inline constexpr size_t kXsaMaxRow = 1024;  // floats of a padded row: kMaxHeadDim of attention, twice for pairs
+}  // namespace iha::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace iha::kernels::HWY_NAMESPACE {
+
+void XsaTokens(const XsaShape& shape, float* y, const float* v, size_t t0, size_t t1) {
+  alignas(64) float row[kXsaMaxRow], value[kXsaMaxRow];
+  const size_t d = shape.d, padded = (d + 15) / 16 * 16;
+  std::fill(row + d, row + padded, 0.0f);
+  std::fill(value + d, value + padded, 0.0f);
+  for (size_t t = t0; t < t1; ++t) {
+    for (size_t h = 0; h < shape.heads; ++h) {
+      float* at = y + t * shape.y_stride + h * d;
+      std::memcpy(row, at, d * sizeof(float));
+      std::memcpy(value, v + t * shape.v_stride + h / shape.group * d, d * sizeof(float));
+      ExcludeValue(row, value, padded);
+      std::memcpy(at, row, d * sizeof(float));
+    }
+  }
+}
+
+}  // namespace iha::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <cassert>
+
+namespace iha::kernels {
+HWY_EXPORT(XsaTokens);
+
+void Xsa(const XsaShape& shape, float* y, const float* v, ParallelFor& parallel) {
+  assert(shape.d <= kXsaMaxRow);
+  const auto tokens = HWY_DYNAMIC_DISPATCH(XsaTokens);
+  ForRowChunks(shape.tokens, shape.heads * shape.d, parallel,
+               [&](size_t t0, size_t t1) { tokens(shape, y, v, t0, t1); });
+}
+
+}  // namespace iha::kernels
+#endif

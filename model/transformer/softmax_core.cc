@@ -1,0 +1,58 @@
+#include "model/transformer/softmax_core.h"
+
+namespace iha::model {
+
+SoftmaxCore::SoftmaxCore(const SoftmaxCoreShape& shape)
+    : shape_(shape),
+      layout_{.type = shape.kv_type, .d = shape.d, .d_v = shape.keys_per_value * shape.d, .keys = shape.keys_per_value},
+      group_bytes_((layout_.bytes() + 63) / 64 * 64) {}
+
+void SoftmaxCore::Append(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs,
+                         kernels::ParallelFor& parallel) {
+  parallel.Run(tokens.count(), [&](size_t token, int) {
+    const size_t slot = tokens.positions[token] % kKvBlockTokens;
+    uint8_t* slice = tokens.block_of_token[token] + cache_offset;
+    for (size_t head = 0; head < shape_.key_heads; head++) {
+      uint8_t* group = slice + head / shape_.keys_per_value * group_bytes_;
+      kernels::StoreKey(layout_, group, slot, inputs.keys(token) + head * shape_.d, head % shape_.keys_per_value);
+    }
+    for (size_t head = 0; head < shape_.key_heads / shape_.keys_per_value; head++) {
+      kernels::StoreValue(layout_, slice + head * group_bytes_, slot, inputs.values(token) + head * layout_.d_v);
+    }
+  });
+}
+
+void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, float* y,
+                          kernels::ParallelFor& parallel) {
+  Append(tokens, cache_offset, inputs, parallel);
+  const size_t group = shape_.heads / shape_.key_heads;
+  rows_.resize(tokens.count() * shape_.heads);
+  std::vector<kernels::AttentionGroup> groups;
+  groups.reserve(tokens.segments.size() * shape_.key_heads);
+  size_t first_token = 0;
+  size_t next_row = 0;
+  for (size_t s = 0; s < tokens.segments.size(); s++) {
+    const size_t count = tokens.segments[s].tokens.size();
+    for (size_t key_head = 0; key_head < shape_.key_heads; key_head++) {
+      const size_t first_row = next_row;
+      // Position-major: neighbours see the same keys up to one, so they share passes over the cache.
+      for (size_t token = first_token; token < first_token + count; token++) {
+        const uint32_t position = tokens.positions[token];
+        for (size_t head = key_head * group; head < (key_head + 1) * group; head++) {
+          rows_[next_row++] = {.q = inputs.queries(token) + head * shape_.d,
+                               .out = y + (token * shape_.heads + head) * layout_.d_v,
+                               .first = kernels::FirstVisible(position, shape_.window),
+                               .last = position};
+        }
+      }
+      groups.push_back({.blocks = tokens.tables[s].data(),
+                        .head_offset = cache_offset + key_head / shape_.keys_per_value * group_bytes_,
+                        .rows = std::span(rows_).subspan(first_row, next_row - first_row),
+                        .key = key_head % shape_.keys_per_value});
+    }
+    first_token += count;
+  }
+  kernels::Attention(layout_, shape_.scale, groups, parallel);
+}
+
+}  // namespace iha::model

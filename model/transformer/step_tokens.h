@@ -1,0 +1,21 @@
+// step_tokens.h: the tokens of one step, flattened over its segments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/backend.h"
+
+namespace iha::model {
+
+struct StepTokens {
+  std::span<const Segment> segments;
+  std::vector<uint32_t> positions;               // of each token
+  std::vector<uint8_t*> block_of_token;          // cache block that holds the token
+  std::vector<std::vector<const void*>> tables;  // per segment: its blocks' addresses
+  size_t count() const { return positions.size(); }
+};
+
+}  // namespace iha::model
