@@ -125,6 +125,7 @@ absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root) {
     out["attempts"].push_back({{"shard", static_cast<int64_t>(attempt.shard)},
                                {"epoch", attempt.fence.epoch},
                                {"event", NameOf(attempt.event)},
+                               {"permanent", attempt.permanent},
                                {"worker", attempt.worker.value},
                                {"reason", attempt.reason},
                                {"at", absl::FormatTime(absl::RFC3339_sec, attempt.at, absl::UTCTimeZone())}});

@@ -13,6 +13,7 @@ ExitCode ExitCodeFor(const absl::Status& status) {
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kUnauthenticated:
       return kExitBadInput;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:

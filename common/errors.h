@@ -5,6 +5,7 @@
 //   NotFound                    a named file or thing is absent                -> exit 3
 //   Unavailable, DeadlineExceeded, ResourceExhausted, Aborted   try again      -> exit 4
 //   FailedPrecondition          stop, something must be fixed first            -> exit 3
+//   Unauthenticated             the token is missing or wrong                  -> exit 3
 //   Internal, anything else     our bug                                        -> exit 70
 //
 // Debian's Abseil has its own absl::string_view, so format with fmt, not StrCat, wherever std::string_view is at hand.

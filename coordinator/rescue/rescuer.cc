@@ -10,7 +10,8 @@
 namespace iha::coordinator {
 namespace {
 
-// The worker's failed attempts since it last finished a shard, refunded ones left out.
+// The worker's failed attempts since it last finished a shard, refunded ones and failures of the data left out: the
+// splits of one bad shard fail one after another, on whatever worker they are.
 std::vector<AttemptRecord> FailuresSinceSuccess(const std::vector<AttemptRecord>& of_worker) {
   std::vector<AttemptRecord> tail;
   for (const AttemptRecord& row : of_worker) {
@@ -18,7 +19,7 @@ std::vector<AttemptRecord> FailuresSinceSuccess(const std::vector<AttemptRecord>
     tail.push_back(row);
   }
   std::vector<AttemptRecord> failures = Charged(tail);
-  std::erase_if(failures, [](const AttemptRecord& row) { return row.event != AttemptEvent::kFailed; });
+  std::erase_if(failures, [](const AttemptRecord& row) { return row.event != AttemptEvent::kFailed || row.permanent; });
   return failures;
 }
 
@@ -69,7 +70,7 @@ absl::StatusOr<RescueFacts> GatherFacts(WriteTxn& txn, const EndedAttempt& attem
   IHA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> of_worker, txn.AttemptsOf(shard.owner));
   std::set<ShardId> failed;
   for (const AttemptRecord& row : FailuresSinceSuccess(of_worker)) failed.insert(row.shard);
-  if (attempt.end == AttemptEnd::kFailed) failed.insert(shard.id);
+  if (attempt.end == AttemptEnd::kFailed && !attempt.permanent) failed.insert(shard.id);
   facts.worker_failed_shards = static_cast<int>(failed.size());
   return facts;
 }
@@ -142,6 +143,7 @@ absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt
   IHA_ASSIGN_OR_RETURN(const std::vector<int64_t> missing, txn.MissingItems(shard.job, shard.range));
   IHA_ASSIGN_OR_RETURN(const RescueFacts facts, GatherFacts(txn, attempt, *job, static_cast<int64_t>(missing.size())));
   const RescueDecision decision = Decide(facts, config);
+  const AttemptEvent event = EventOf(attempt.end, decision.action);
   std::shared_ptr<const benchmarks::Benchmark> benchmark;
   if (decision.action == RescueAction::kQuarantine) {
     IHA_ASSIGN_OR_RETURN(benchmark, pool->Get(job->spec));
@@ -150,10 +152,11 @@ absl::StatusOr<RescueDecision> Rescue(WriteTxn& txn, const EndedAttempt& attempt
   IHA_RETURN_IF_ERROR(txn.AppendAttempt({.shard = shard.id,
                                          .fence = shard.fence,
                                          .worker = shard.owner,
-                                         .event = EventOf(attempt.end, decision.action),
+                                         .event = event,
                                          .request = {},
                                          .reason = attempt.reason,
-                                         .at = attempt.at}));
+                                         .at = attempt.at,
+                                         .permanent = attempt.permanent && event == AttemptEvent::kFailed}));
   if (decision.blame_worker) IHA_RETURN_IF_ERROR(Blame(txn, attempt, facts.max_attempts));
   switch (decision.action) {
     case RescueAction::kRetry:

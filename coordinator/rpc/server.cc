@@ -45,8 +45,8 @@ class Dispatcher {
 
   Reactor* Enqueue(Context* context, std::function<absl::Status()> body) {
     Reactor* reactor = context->DefaultReactor();
-    if (!Authorized(*context)) {
-      reactor->Finish({grpc::StatusCode::UNAUTHENTICATED, "this coordinator needs a token; pass --token-file"});
+    if (const char* refused = Refused(*context); refused != nullptr) {
+      reactor->Finish({grpc::StatusCode::UNAUTHENTICATED, refused});
       return reactor;
     }
     const bool queued = pool_.TryRun([reactor, body = std::move(body)] { reactor->Finish(link::ToGrpc(body())); });
@@ -55,11 +55,13 @@ class Dispatcher {
   }
 
  private:
-  bool Authorized(const Context& context) const {
-    if (token_.empty()) return true;
+  // nullptr: the caller may go on; else why not.
+  const char* Refused(const Context& context) const {
+    if (token_.empty()) return nullptr;
     const auto at = context.client_metadata().find("authorization");
-    if (at == context.client_metadata().end()) return false;
-    return SameSecret({at->second.data(), at->second.size()}, "Bearer " + token_);
+    if (at == context.client_metadata().end()) return "this coordinator needs a token; pass --token-file";
+    if (SameSecret({at->second.data(), at->second.size()}, "Bearer " + token_)) return nullptr;
+    return "token refused: it is not this coordinator's; pass its own with --token-file";
   }
 
   CallPool& pool_;

@@ -29,7 +29,11 @@ absl::Status CopyPages(Connection& from, Connection& to) {
     rc = sqlite3_backup_step(backup, -1);
   }
   sqlite3_backup_finish(backup);
-  return rc == SQLITE_DONE ? absl::OkStatus() : from.Error(rc);
+  if (rc == SQLITE_DONE) return absl::OkStatus();
+  // SQLite keeps the error, errno included, with the destination; only these are of the file that was read.
+  const int primary = rc & 0xff;
+  const bool of_source = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_BUSY;
+  return (of_source ? from : to).Error(rc);
 }
 
 absl::Status SyncFile(const std::string& path, int flags) {

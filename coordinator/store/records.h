@@ -59,6 +59,7 @@ struct AttemptRecord {
   RequestId request;   // of the grant; empty in other rows
   std::string reason;  // one line; never empty for kFailed, kLost, kRefunded
   absl::Time at;
+  bool permanent = false;  // kFailed only: bad data, which no worker is to blame for
 };
 
 // Attempts that count against a shard: lost or failed, not refunded (INV-LEASE-2).

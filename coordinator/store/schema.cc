@@ -247,9 +247,16 @@ CREATE TABLE avg_rank (
 ) STRICT;
 )sql";
 
+// 3. Whether a failure was of the data: such an attempt says nothing about its worker. Older rows do not know.
+constexpr const char* kPermanent = R"sql(
+ALTER TABLE attempt ADD COLUMN permanent INTEGER NOT NULL DEFAULT 0
+  CHECK (permanent = 0 OR (permanent = 1 AND event = 'failed'));
+)sql";
+
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
     {kWork, kResults, nullptr},
+    {kPermanent, nullptr, nullptr},
 };
 
 // 0 for an empty file.

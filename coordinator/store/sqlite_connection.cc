@@ -1,11 +1,18 @@
 #include "coordinator/store/sqlite_connection.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
 
 namespace iha::coordinator {
+
+bool IsDiskFull(int error) { return error == ENOSPC || error == EDQUOT; }
+
+absl::Status DiskFull(const std::string& file) {
+  return ResourceExhausted("{}: disk full; nothing of this step was written: free space, then run again", file);
+}
 
 Statement::Statement(Connection* db, sqlite3_stmt* stmt, bool* in_use, absl::Status status)
     : db_(db), stmt_(stmt), in_use_(in_use), status_(std::move(status)) {}
@@ -137,9 +144,11 @@ absl::Status Connection::SetMaxPages(int64_t pages) {
 absl::Status Connection::Error(int rc) const {
   const std::string file = path_.empty() ? "in-memory database" : path_;
   const char* text = sqlite3_errmsg(handle_);
-  switch (rc & 0xff) {
-    case SQLITE_FULL:
-      return ResourceExhausted("{}: disk full; nothing of this step was written: free space, then run again", file);
+  const int primary = rc & 0xff;
+  // Only a write to the database itself is told as FULL; for its journal, WAL and shared memory the errno says it.
+  const bool has_errno = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
+  if (primary == SQLITE_FULL || (has_errno && IsDiskFull(sqlite3_system_errno(handle_)))) return DiskFull(file);
+  switch (primary) {
     case SQLITE_NOMEM:
       return ResourceExhausted("{}: out of memory", file);
     case SQLITE_CORRUPT:

@@ -25,6 +25,10 @@ namespace iha::coordinator {
 
 class Connection;
 
+// Whether an errno says that the disk (or a quota) is full, and what a caller then hears of `file`.
+bool IsDiskFull(int error);
+absl::Status DiskFull(const std::string& file);
+
 // Borrows a cached prepared statement, resets it when it goes. After an error every call does nothing.
 class Statement {
  public:

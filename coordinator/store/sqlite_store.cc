@@ -29,6 +29,7 @@ class FileLock {
     if (fd < 0 && errno == ENOENT) {
       return NotFound("{}: its folder does not exist; create it or give another path to --db", db_path);
     }
+    if (fd < 0 && IsDiskFull(errno)) return DiskFull(db_path);
     if (fd < 0) {
       return FailedPrecondition(
           "{}: not writable ({}); fix the permissions of the file and its folder, or give another "

@@ -35,7 +35,7 @@ absl::StatusOr<AttemptEvent> ParseAttemptEvent(const std::string& name) {
   return DataLoss("attempt: unknown event; restore a backup");
 }
 
-#define IHA_ATTEMPT_COLUMNS "shard, incarnation, epoch, worker, event, request, reason, at_us"
+#define IHA_ATTEMPT_COLUMNS "shard, incarnation, epoch, worker, event, request, reason, at_us, permanent"
 
 int64_t Raw(ShardId id) { return static_cast<int64_t>(id); }
 
@@ -119,6 +119,7 @@ ListOr<AttemptRecord> SqliteTxn::ReadAttempts(Statement* query) {
     a.request.value = query->GetString(5);
     a.reason = query->GetString(6);
     a.at = query->GetTime(7);
+    a.permanent = query->GetInt(8) != 0;
     attempts.push_back(std::move(a));
   }
   IHA_RETURN_IF_ERROR(query->status());
@@ -192,8 +193,8 @@ absl::Status SqliteTxn::InsertChild(const ShardRecord& parent, const NewShard& c
 absl::Status SqliteTxn::AppendAttempt(const AttemptRecord& attempt) {
   return db_
       .Query(
-          "INSERT INTO attempt(shard, incarnation, epoch, worker, event, request, reason, at_us)"
-          " VALUES(?, ?, ?, ?, ?, ?, ?, ?)")
+          "INSERT INTO attempt(shard, incarnation, epoch, worker, event, request, reason, at_us, permanent)"
+          " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Int(Raw(attempt.shard))
       .Int(attempt.fence.incarnation)
       .Int(attempt.fence.epoch)
@@ -202,6 +203,7 @@ absl::Status SqliteTxn::AppendAttempt(const AttemptRecord& attempt) {
       .Text(attempt.request.value)
       .Text(attempt.reason)
       .Time(attempt.at)
+      .Int(attempt.permanent ? 1 : 0)
       .Run();
 }
 

@@ -12,6 +12,7 @@ TEST(Errors, ExitCodePerClass) {
   EXPECT_EQ(ExitCodeFor(DataLoss("x")), 3);
   EXPECT_EQ(ExitCodeFor(NotFound("x")), 3);
   EXPECT_EQ(ExitCodeFor(FailedPrecondition("x")), 3);
+  EXPECT_EQ(ExitCodeFor(absl::UnauthenticatedError("x")), 3);
   EXPECT_EQ(ExitCodeFor(Unavailable("x")), 4);
   EXPECT_EQ(ExitCodeFor(DeadlineExceeded("x")), 4);
   EXPECT_EQ(ExitCodeFor(ResourceExhausted("x")), 4);

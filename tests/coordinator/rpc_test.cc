@@ -354,6 +354,7 @@ TEST_P(RpcCallTest, ATokenIsAskedOfEveryCall) {
     SCOPED_TRACE(token);
     const absl::Status refused = Worker({}, token)->RegisterWorker(SampleRegister()).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kUnauthenticated) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(*token == '\0' ? "needs a token" : "token refused"));
     const auto caller = Caller({}, token);
     const auto stub = wire::ClientService::NewStub(caller->channel());
     wire::ListReply listed;

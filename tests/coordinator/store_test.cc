@@ -54,7 +54,7 @@ TEST(StoreOpen, NewerSchemaIsRefused) {
   }
   const absl::Status opened = OpenSqliteStore({.path = db.path()}).status();
   EXPECT_EQ(opened.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(MessageOf(opened), db.path() + ": schema version 9 is newer than this program's 1; use a newer iha-eval");
+  EXPECT_EQ(MessageOf(opened), db.path() + ": schema version 9 is newer than this program's 2; use a newer iha-eval");
   EXPECT_EQ(OpenSqliteStoreReadOnly(db.path()).status(), opened);
 }
 
@@ -358,6 +358,8 @@ TEST(Schema, RefusesWhatMustNeverHappen) {
       "INSERT INTO attempt(shard, incarnation, epoch, worker, event, at_us) VALUES(1, 1, 1, 'w', 'lost', 0)",
       "INSERT INTO attempt(shard, incarnation, epoch, worker, event, at_us) VALUES(1, 1, 1, 'w', 'granted', 0)",
       "INSERT INTO attempt(shard, incarnation, epoch, worker, event, at_us) VALUES(99, 1, 1, 'w', 'done', 0)",
+      "INSERT INTO attempt(shard, incarnation, epoch, worker, event, at_us, permanent) VALUES(1, 1, 1, 'w', 'done', 0, "
+      "1)",
       "DELETE FROM shard",
       "UPDATE shard SET end_item = 3 WHERE id = 1",
       "UPDATE shard SET owner = NULL WHERE id = 1",

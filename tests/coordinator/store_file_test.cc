@@ -1,0 +1,152 @@
+// SqliteStore and its file: a disk that is full while the file is made, and a file of the first schema.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cerrno>
+
+#include "common/errors.h"
+#include "coordinator/store/backup.h"
+#include "tests/coordinator/store_fixture.h"
+
+namespace iha::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+// SQLite's own files, of which one kind fails as on a full disk: the result code is no SQLITE_FULL, only errno tells.
+// One at a time; the default VFS while it lives.
+class FullDisk {
+ public:
+  enum class Fails { kOpen, kSharedMemory, kWriteOfBackup };
+  FullDisk(Fails fails, int error) : base_(sqlite3_vfs_find(nullptr)), shim_(*base_) {
+    fails_ = fails;
+    error_ = error;
+    base_open_ = base_->xOpen;
+    shim_.zName = "full_disk";
+    shim_.xOpen = Open;
+    shim_.xGetLastError = [](sqlite3_vfs*, int, char*) { return error_; };
+    EXPECT_EQ(sqlite3_vfs_register(&shim_, 1), SQLITE_OK);
+  }
+  ~FullDisk() {
+    sqlite3_vfs_unregister(&shim_);
+    sqlite3_vfs_register(base_, 1);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  static int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
+    if (fails_ == Fails::kOpen) {
+      file->pMethods = nullptr;
+      return SQLITE_CANTOPEN;
+    }
+    const int rc = base_open_(vfs, name, file, flags, out);
+    if (rc != SQLITE_OK || file->pMethods == nullptr || (flags & SQLITE_OPEN_MAIN_DB) == 0) return rc;
+    if (fails_ == Fails::kWriteOfBackup && std::string(name).find(".tmp") == std::string::npos) return rc;
+    methods_ = *file->pMethods;
+    if (fails_ == Fails::kSharedMemory) {
+      methods_.xShmMap = [](sqlite3_file*, int, int, int, void volatile**) { return SQLITE_IOERR_SHMSIZE; };
+    } else {
+      methods_.xWrite = [](sqlite3_file*, const void*, int, sqlite3_int64) { return SQLITE_FULL; };
+    }
+    file->pMethods = &methods_;
+    return rc;
+  }
+
+  static inline Fails fails_ = Fails::kOpen;
+  static inline int error_ = 0;
+  static inline int (*base_open_)(sqlite3_vfs*, const char*, sqlite3_file*, int, int*) = nullptr;
+  static inline sqlite3_io_methods methods_ = {};
+  sqlite3_vfs* const base_;
+  sqlite3_vfs shim_;
+};
+
+TEST(StoreFile, ADiskThatIsFullAtTheStartIsNamed) {
+  for (const int error : {ENOSPC, EDQUOT, EIO}) {
+    for (const auto fails : {FullDisk::Fails::kOpen, FullDisk::Fails::kSharedMemory}) {
+      SCOPED_TRACE(fmt::format("errno {} of {}", error, static_cast<int>(fails)));
+      const TempDb db;
+      absl::Status opened;
+      {
+        const FullDisk disk(fails, error);
+        opened = OpenSqliteStore({.path = db.path()}).status();
+      }
+      EXPECT_THAT(MessageOf(opened), HasSubstr(db.path()));
+      if (error == EIO) {
+        EXPECT_THAT(MessageOf(opened), ::testing::Not(HasSubstr("disk full")));
+      } else {
+        EXPECT_EQ(opened.code(), absl::StatusCode::kResourceExhausted) << opened;
+        EXPECT_THAT(MessageOf(opened), HasSubstr("disk full; nothing of this step was written: free space"));
+      }
+      // What was begun is no obstacle once there is room.
+      EXPECT_TRUE(OpenSqliteStore({.path = db.path()}).ok());
+    }
+  }
+}
+
+TEST(StoreFile, ABackupOntoAFullDiskNamesTheCopy) {
+  const TempDb db;
+  { const StoreFixture fixture(db.path()); }
+  const std::string out = db.folder() + "/copy.db";
+  absl::Status status;
+  {
+    const FullDisk disk(FullDisk::Fails::kWriteOfBackup, ENOSPC);
+    status = BackupDatabase(db.path(), out);
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(MessageOf(status), ::testing::StartsWith(out));
+  EXPECT_THAT(MessageOf(status), HasSubstr("disk full"));
+  EXPECT_TRUE(BackupDatabase(db.path(), out).ok());
+}
+
+void Execute(const std::string& path, const std::string& sql) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
+}
+
+TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
+  const TempDb db;
+  AttemptRecord attempt{.shard = ShardId{1},
+                        .fence = {.incarnation = 1, .epoch = 1},
+                        .worker = {"w"},
+                        .event = AttemptEvent::kFailed,
+                        .request = {},
+                        .reason = "bad data",
+                        .at = absl::UnixEpoch()};
+  {
+    StoreFixture fixture(db.path());
+    ASSERT_TRUE(fixture.store().Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
+  }
+  // What the second migration added is taken out again.
+  Execute(db.path(),
+          "ALTER TABLE attempt DROP COLUMN permanent; UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+  EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 1 is older"));
+
+  auto store = OpenSqliteStore({.path = db.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  attempt.fence.epoch = 2;
+  attempt.permanent = true;
+  ASSERT_TRUE((*store)->Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
+  ASSERT_TRUE((*store)
+                  ->Read([&](ReadTxn& txn) -> absl::Status {
+                    const auto attempts = txn.Attempts(ShardId{1});
+                    if (!attempts.ok()) return attempts.status();
+                    EXPECT_EQ(attempts->size(), 2u);
+                    EXPECT_FALSE(attempts->front().permanent);
+                    EXPECT_EQ(attempts->front().reason, "bad data");
+                    EXPECT_TRUE(attempts->back().permanent);
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  attempt.fence.epoch = 3;
+  attempt.event = AttemptEvent::kLost;
+  EXPECT_FALSE((*store)->Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
+}
+
+}  // namespace
+}  // namespace iha::coordinator
