@@ -14,6 +14,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Larger ones would wrap around.
+bool IsInt64(const Json& json) {
+  return json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX);
+}
+
 // Reads fields of one object and remembers which were asked for, so that the rest can be refused.
 class Fields {
  public:
@@ -33,9 +38,7 @@ class Fields {
   absl::Status Read(const char* key, uint64_t& value) {
     return ReadAs(key, "a whole number from 0", value, [](const Json& j) { return j.is_number_unsigned(); });
   }
-  absl::Status Read(const char* key, int64_t& value) {
-    return ReadAs(key, "a whole number", value, [](const Json& j) { return j.is_number_integer(); });
-  }
+  absl::Status Read(const char* key, int64_t& value) { return ReadAs(key, "a whole number", value, IsInt64); }
   absl::Status Read(const char* key, int32_t& value) {
     int64_t wide = value;
     IHA_RETURN_IF_ERROR(Read(key, wide));
@@ -46,7 +49,7 @@ class Fields {
   absl::Status Read(const char* key, std::optional<int64_t>& value) {
     const Json* json = Find(key);
     if (json == nullptr || json->is_null()) return absl::OkStatus();
-    if (!json->is_number_integer()) return Wrong(key, *json, "a whole number or null");
+    if (!IsInt64(*json)) return Wrong(key, *json, "a whole number or null");
     value = json->get<int64_t>();
     return absl::OkStatus();
   }

@@ -58,7 +58,6 @@ struct AcquireLeaseRequest {
   int64_t incarnation = 0;
   std::vector<std::string> models;  // accepted and loadable; the first is loaded now and preferred
   std::vector<std::string> numerics_ids;
-  int64_t max_tokens = 0;  // free KV tokens; a grant is at least one item
 };
 struct LeaseGrant {
   ShardId shard{};

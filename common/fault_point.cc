@@ -21,7 +21,7 @@ std::atomic<bool> armed{false};
 
 namespace {
 
-enum class Action { kNone, kKill, kUnavailable, kInternal };
+enum class Action { kNone, kKill, kStop, kUnavailable, kInternal };
 
 struct Plan {
   Action action = Action::kNone;
@@ -47,6 +47,9 @@ absl::Status Hit(size_t index) {
     case Action::kKill:
       kill(getpid(), SIGKILL);
       while (true) pause();  // the signal is on its way: nothing after this site may run
+    case Action::kStop:
+      kill(getpid(), SIGSTOP);
+      break;
     case Action::kUnavailable:
       return Unavailable("fault point {}: armed to fail", name);
     case Action::kInternal:
@@ -76,16 +79,18 @@ absl::Status ParseOne(std::string_view part, Plans* out) {
   Plan plan{.hits_left = 1};
   if (fields[1] == "kill") {
     plan.action = Action::kKill;
+  } else if (fields[1] == "stop") {
+    plan.action = Action::kStop;
   } else if (fields[1] == "error" || fields[1] == "unavailable") {
     plan.action = Action::kUnavailable;
   } else if (fields[1] == "internal") {
     plan.action = Action::kInternal;
   } else {
-    return InvalidArgument("fault point \"{}\": action {}: expected kill, error, unavailable or internal", part,
+    return InvalidArgument("fault point \"{}\": action {}: expected kill, stop, error, unavailable or internal", part,
                            fields[1]);
   }
-  if (plan.action != Action::kKill && !kFaultPoints[index].returns_status) {
-    return InvalidArgument("fault point \"{}\": this site cannot return an error, expected action kill", part);
+  if (plan.action != Action::kKill && plan.action != Action::kStop && !kFaultPoints[index].returns_status) {
+    return InvalidArgument("fault point \"{}\": this site cannot return an error, expected action kill or stop", part);
   }
   if (fields.size() == 3) {
     const char* end = fields[2].data() + fields[2].size();

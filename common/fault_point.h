@@ -30,9 +30,9 @@ inline constexpr FaultPoint kFaultPoints[] = {
     {"worker.sample.done"},
 };
 
-// Arms sites: "NAME:ACTION[:NTH]" separated by commas. ACTION: kill (SIGKILL to this process), error or unavailable
-// (the site returns Unavailable), internal (the site returns Internal). NTH (from 1, default 1) = the hit that acts;
-// later hits pass. Replaces what was armed; "" disarms. InvalidArgument names the part that is wrong.
+// Arms sites: "NAME:ACTION[:NTH]" separated by commas. ACTION: kill (SIGKILL to this process), stop (SIGSTOP), error or
+// unavailable (the site returns Unavailable), internal (the site returns Internal). NTH (from 1, default 1) = the hit
+// that acts; later hits pass. Replaces what was armed; "" disarms. InvalidArgument names the part that is wrong.
 absl::Status ArmFaultPoints(std::string_view spec);
 
 namespace fault_internal {

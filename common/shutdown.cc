@@ -1,7 +1,6 @@
 #include "common/shutdown.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 namespace iha {
@@ -22,25 +21,29 @@ sigset_t WatchedSignals() {
 
 ShutdownSignals::ShutdownSignals() {
   const sigset_t set = WatchedSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
 }
 
 void ShutdownSignals::Watch(std::function<void()> on_first) {
-  thread_ = std::thread([this, on_first = std::move(on_first)] {
+  watcher_ = std::thread([this, on_first = std::move(on_first)]() mutable {
     const sigset_t set = WatchedSignals();
-    for (int count = 0; !unwatch_.load();) {
+    while (!unwatch_.load()) {
       if (sigtimedwait(&set, nullptr, &kPoll) < 0) continue;  // nothing came
-      if (++count > 1) _exit(130);
-      on_first();
+      if (first_.joinable()) _exit(130);
+      first_ = std::thread(std::move(on_first));
     }
   });
 }
 
 void ShutdownSignals::Unwatch() {
   unwatch_.store(true);
-  if (thread_.joinable()) thread_.join();
+  if (watcher_.joinable()) watcher_.join();
+  if (first_.joinable()) first_.join();
 }
 
-ShutdownSignals::~ShutdownSignals() { Unwatch(); }
+ShutdownSignals::~ShutdownSignals() {
+  Unwatch();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 }  // namespace iha

@@ -36,7 +36,9 @@ int Fail(const absl::Status& status) {
 }
 
 int Run(Flags flags) {
-  ShutdownSignals signals;
+  absl::Mutex mu;
+  bool stop = false;        // guarded by mu
+  ShutdownSignals signals;  // outlives all that may take its time to end, so that a second signal acts then, too
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (!flags.token_file.empty()) {
     const auto token = ReadSecret(flags.token_file);
@@ -57,8 +59,6 @@ int Run(Flags flags) {
           : fmt::format("{}:{}", flags.server.address.substr(0, flags.server.address.rfind(':')), (*server)->port());
   Print(fmt::format("listening on {}, database {}", bound, flags.db));
 
-  absl::Mutex mu;
-  bool stop = false;
   signals.Watch([&] {
     const absl::MutexLock lock(&mu);
     stop = true;
@@ -67,8 +67,7 @@ int Run(Flags flags) {
     const absl::MutexLock lock(&mu);
     mu.Await(absl::Condition(&stop));
   }
-  signals.Unwatch();
-  Print("stopping");
+  Print("stopping (again: at once)");
   (*server)->Shutdown(absl::Seconds(5));
   return kExitOk;
 }

@@ -149,7 +149,6 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
     IHA_ASSIGN_OR_RETURN(const std::optional<ShardId> id, txn.PickShard({.worker = request.worker,
                                                                          .models = request.models,
                                                                          .numerics_ids = request.numerics_ids,
-                                                                         .max_tokens = request.max_tokens,
                                                                          .now = clock_.Now(),
                                                                          .only = OnlySweep()}));
     if (id.has_value()) {

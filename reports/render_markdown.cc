@@ -37,6 +37,16 @@ std::string ValueText(const TableCell& cell, int decimals) {
                      cell.cell.planned);
 }
 
+// Whether some value carries the mark of an incomplete cell.
+bool HasMark(const Table& table) {
+  for (const TableRow& row : table.rows) {
+    for (const TableCell& cell : row.cells) {
+      if (cell.cell.value.has_value() && !cell.cell.complete()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string RenderMarkdown(const Table& table) {
@@ -67,6 +77,9 @@ std::string RenderMarkdown(const Table& table) {
   }
   out += "\n";
   if (deltas) out += fmt::format("Δ in points against {}.\n\n", Escaped(table.baseline));
+  if (HasMark(table)) {
+    out += "\\* incomplete: of the items scored so far (the notes say what is missing); no delta, no rank.\n\n";
+  }
   for (const std::string& note : table.notes) out += fmt::format("> note: {}\n", Escaped(note));
   if (!table.notes.empty()) out += "\n";
   for (const std::string& line : FooterLines(table)) out += fmt::format("- {}\n", Escaped(line));

@@ -12,6 +12,7 @@
 #include "cli/run/local_workers.h"
 #include "cli/run/outputs.h"
 #include "cli/run/progress.h"
+#include "cli/run/socket_folder.h"
 #include "common/clock.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
@@ -25,32 +26,11 @@
 namespace iha::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
 // A run whose database takes nothing for so long ends: somebody has to make room.
 constexpr absl::Duration kNothingStored = absl::Seconds(20);
 // Workers repeat a refused write at least this often.
 constexpr absl::Duration kStillFailing = absl::Seconds(5);
-
-// A private folder for the socket; its path must fit into a sockaddr, so it is not below the output folder.
-class SocketFolder {
- public:
-  static absl::StatusOr<std::unique_ptr<SocketFolder>> Make() {
-    std::string path = (fs::temp_directory_path() / "iha-eval-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(path, "mkdtemp", errno);
-    return std::unique_ptr<SocketFolder>(new SocketFolder(path));
-  }
-  ~SocketFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  std::string Address() const { return "unix:" + path_ + "/coordinator.sock"; }
-
- private:
-  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-};
 
 int TerminalWidth() {
   winsize size{};
@@ -165,9 +145,9 @@ absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, cons
 
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
                                        const std::map<std::string, std::string>& folders) {
+  std::atomic<bool> stop{false};
   ShutdownSignals signals;
   IHA_RETURN_IF_ERROR(ArmFaultPoints(flags.fault));
-  std::atomic<bool> stop{false};
   RunRecord record{.started = absl::Now(),
                    .ended = {},
                    .workers = flags.workers,
@@ -196,7 +176,9 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                           FinishedItems(before), PlannedItems(before), db));
   bool interrupted = false;
   if (before.state == "running") {
-    IHA_ASSIGN_OR_RETURN(const auto socket, SocketFolder::Make());
+    std::error_code no_folder;  // then the default
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);
+    IHA_ASSIGN_OR_RETURN(const auto socket, SocketFolder::Make(no_folder ? "/tmp" : temporary.string()));
     coordinator::ServerOptions listen;
     listen.address = socket->Address();
     IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service->api(), service->api(), listen));
@@ -204,7 +186,8 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                           .arguments = WorkerArguments(flags, command, spec, socket->Address(), folders),
                           .first_arguments = FaultArguments(flags),
                           .log_folder = flags.out,
-                          .count = flags.workers});
+                          .count = flags.workers},
+                         clock);
     IHA_RETURN_IF_ERROR(workers.Start());
     signals.Watch([&stop] { stop.store(true); });
     const absl::StatusOr<bool> stopped = Supervise(*service, clock, sweep, workers, stop, printer);

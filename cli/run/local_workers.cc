@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "common/file.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -27,7 +28,7 @@ std::string LocalWorkers::LogPath(int index) const {
   return fmt::format("{}/worker-{}.log", options_.log_folder, index);
 }
 
-absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index, bool first) {
+absl::Status LocalWorkers::StartOne(int index, bool first) {
   const UniqueFd log(open(LogPath(index).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.valid()) return ErrnoStatus(LogPath(index), "open", errno);
   ChildOptions child;
@@ -36,46 +37,56 @@ absl::StatusOr<ChildProcess> LocalWorkers::StartOne(int index, bool first) {
   if (first) child.argv.insert(child.argv.end(), options_.first_arguments.begin(), options_.first_arguments.end());
   child.stdout_fd = log.get();
   child.stderr_fd = log.get();
-  return ChildProcess::Spawn(child);
+  IHA_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Spawn(child));
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  slot.process = std::move(process);
+  slot.started = clock_.Elapsed();
+  slot.ended_well = false;
+  slot.restart_at.reset();
+  return absl::OkStatus();
 }
 
 absl::Status LocalWorkers::Start() {
+  slots_.resize(static_cast<size_t>(options_.count));
   for (int i = 0; i < options_.count; i++) {
     unlink(LogPath(i).c_str());  // of an earlier run
-    IHA_ASSIGN_OR_RETURN(ChildProcess worker, StartOne(i, true));
-    workers_.push_back(std::move(worker));
-    ended_well_.push_back(false);
+    IHA_RETURN_IF_ERROR(StartOne(i, true));
   }
   return absl::OkStatus();
 }
 
 absl::Status LocalWorkers::Watch() {
-  for (size_t i = 0; i < workers_.size(); i++) {
-    const std::optional<ExitState> exit = workers_[i].Wait(absl::ZeroDuration());
-    if (!exit.has_value()) continue;
-    // It may have ended because the last item has just landed: only a second look, with work still left, tells.
-    if (exit->ok() && !ended_well_[i]) {
-      ended_well_[i] = true;
-      continue;
-    }
-    ended_well_[i] = false;
-    if (exit->code == kExitBadInput) {  // it said why, and would say it again
-      return FailedPrecondition("{}", LastLine(LogPath(static_cast<int>(i))));
-    }
-    if (++restarts_ > options_.max_restarts) {
-      return Unavailable("a worker ended with {} again and again ({} restarts); last line of {}: {}", exit->ToString(),
-                         options_.max_restarts, LogPath(static_cast<int>(i)), LastLine(LogPath(static_cast<int>(i))));
-    }
-    IHA_ASSIGN_OR_RETURN(workers_[i], StartOne(static_cast<int>(i), false));
+  for (int i = 0; i < static_cast<int>(slots_.size()); i++) IHA_RETURN_IF_ERROR(Look(i));
+  return absl::OkStatus();
+}
+
+absl::Status LocalWorkers::Look(int index) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  if (slot.restart_at.has_value())
+    return clock_.Elapsed() < *slot.restart_at ? absl::OkStatus() : StartOne(index, false);
+  const std::optional<ExitState> exit = slot.process->Wait(absl::ZeroDuration());
+  if (!exit.has_value()) return absl::OkStatus();
+  // It may have ended because the last item has just landed: only a second look, with work still left, tells.
+  if (exit->ok() && !slot.ended_well) {
+    slot.ended_well = true;
+    return absl::OkStatus();
   }
+  if (exit->code == kExitBadInput) return FailedPrecondition("{}", LastLine(LogPath(index)));  // it would say it again
+  if (++restarts_ > options_.max_restarts) {
+    return Unavailable("a worker ended with {} again and again ({} restarts); last line of {}: {}", exit->ToString(),
+                       options_.max_restarts, LogPath(index), LastLine(LogPath(index)));
+  }
+  const absl::Duration now = clock_.Elapsed();
+  slot.short_lives = now - slot.started < options_.long_life ? slot.short_lives + 1 : 1;
+  slot.restart_at = now + Backoff(options_.backoff, slot.short_lives, static_cast<uint64_t>(index));
   return absl::OkStatus();
 }
 
 void LocalWorkers::Stop(absl::Duration grace) {
-  for (ChildProcess& worker : workers_) worker.Kill(SIGTERM);
-  const absl::Time deadline = absl::Now() + grace;
-  for (ChildProcess& worker : workers_) worker.Wait(std::max(absl::ZeroDuration(), deadline - absl::Now()));
-  workers_.clear();  // kills what is left
+  for (Slot& slot : slots_) slot.process->Kill(SIGTERM);
+  const absl::Duration deadline = clock_.Elapsed() + grace;
+  for (Slot& slot : slots_) slot.process->Wait(std::max(absl::ZeroDuration(), deadline - clock_.Elapsed()));
+  slots_.clear();  // kills what is left
 }
 
 }  // namespace iha::cli

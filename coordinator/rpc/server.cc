@@ -3,12 +3,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/rpc/call_pool.h"
 #include "proto/codec/codec.h"
 #include "proto/eval/v1/service.grpc.pb.h"
 #include "proto/link/grpc_status.h"
+#include "proto/link/tls_files.h"
 
 namespace iha::coordinator {
 namespace {
@@ -143,15 +143,11 @@ class ClientHandlers final : public wire::ClientService::CallbackService {
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(const ServerOptions& options) {
   const bool tls = !options.tls_cert.empty() || !options.tls_key.empty() || !options.tls_client_ca.empty();
   if (!tls) return grpc::InsecureServerCredentials();
-  if (options.tls_cert.empty() || options.tls_key.empty()) {
-    return InvalidArgument("TLS needs both --tls-cert and --tls-key");
-  }
   grpc::SslServerCredentialsOptions ssl;
-  IHA_ASSIGN_OR_RETURN(std::string cert, ReadFile(options.tls_cert));
-  IHA_ASSIGN_OR_RETURN(std::string key, ReadFile(options.tls_key));
-  ssl.pem_key_cert_pairs.push_back({std::move(key), std::move(cert)});
+  IHA_ASSIGN_OR_RETURN(link::KeyPair pair, link::ReadKeyPair(options.tls_cert, options.tls_key));
+  ssl.pem_key_cert_pairs.push_back({std::move(pair.key), std::move(pair.certificate)});
   if (!options.tls_client_ca.empty()) {
-    IHA_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadFile(options.tls_client_ca));
+    IHA_ASSIGN_OR_RETURN(ssl.pem_root_certs, link::ReadCertificates("--tls-client-ca", options.tls_client_ca));
     ssl.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return grpc::SslServerCredentials(ssl);

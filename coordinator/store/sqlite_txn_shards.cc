@@ -80,10 +80,9 @@ MaybeOr<ShardId> SqliteTxn::PickShard(const GrantQuery& query) {
       " JOIN json_each(?2) m ON m.value = j.model"
       " WHERE s.state = 'PENDING' AND s.not_before_us <= ?3 AND j.cancel_requested = 0"
       "   AND j.numerics_id IN (SELECT value FROM json_each(?4))"
-      "   AND (?6 IS NULL OR j.sweep = ?6)"
-      " ORDER BY m.key > 0, s.estimated_tokens > ?5, w.ord, j.ord, s.first_item LIMIT 1");
+      "   AND (?5 IS NULL OR j.sweep = ?5)"
+      " ORDER BY m.key > 0, w.ord, j.ord, s.first_item LIMIT 1");
   q.Text(query.worker.value).Text(ToJson(query.models)).Time(query.now).Text(ToJson(query.numerics_ids));
-  q.Int(query.max_tokens);
   if (query.only.has_value()) q.Id(query.only->digest);  // a parameter that is not bound is NULL
   std::optional<ShardId> id;
   if (q.Row()) id = ShardId{q.GetInt(0)};

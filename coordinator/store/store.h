@@ -29,7 +29,6 @@ struct GrantQuery {
   WorkerId worker;                  // its stored offers must equal the sweep's binding
   std::vector<std::string> models;  // the first is preferred
   std::vector<std::string> numerics_ids;
-  int64_t max_tokens = 0;  // shards within it come first
   absl::Time now;
   std::optional<SweepId> only = std::nullopt;  // set: shards of this sweep alone
 };

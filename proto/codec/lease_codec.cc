@@ -59,7 +59,6 @@ void ToWire(const AcquireLeaseRequest& in, wire::AcquireLeaseRequest* out) {
   out->set_incarnation(in.incarnation);
   for (const std::string& model : in.models) out->add_models(model);
   for (const std::string& id : in.numerics_ids) out->add_numerics_ids(id);
-  out->set_max_tokens(in.max_tokens);
 }
 
 absl::StatusOr<AcquireLeaseRequest> FromWire(const wire::AcquireLeaseRequest& in) {
@@ -71,7 +70,6 @@ absl::StatusOr<AcquireLeaseRequest> FromWire(const wire::AcquireLeaseRequest& in
   out.incarnation = at.Int("incarnation", in.incarnation(), 0, kMaxInt64);
   out.models = ReadNames("models", in.models(), at);
   out.numerics_ids = ReadNames("numerics_ids", in.numerics_ids(), at);
-  out.max_tokens = at.Int("max_tokens", in.max_tokens(), 0, kMaxCount);
   return Checked(std::move(status), std::move(out));
 }
 

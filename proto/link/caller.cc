@@ -1,27 +1,38 @@
 #include "proto/link/caller.h"
 
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/retry.h"
 #include "common/status_macros.h"
 #include "proto/codec/limits.h"
 #include "proto/link/grpc_status.h"
+#include "proto/link/tls_files.h"
 
 namespace iha::link {
 namespace {
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const Endpoint& endpoint) {
   if (endpoint.tls_ca.empty()) {
-    if (!endpoint.tls_cert.empty()) return InvalidArgument("--tls-cert needs --tls-ca");
+    if (!endpoint.tls_cert.empty() || !endpoint.tls_key.empty()) {
+      return InvalidArgument("--tls-cert and --tls-key need --tls-ca");
+    }
     return grpc::InsecureChannelCredentials();
   }
   grpc::SslCredentialsOptions ssl;
-  IHA_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadFile(endpoint.tls_ca));
-  if (!endpoint.tls_cert.empty()) {
-    IHA_ASSIGN_OR_RETURN(ssl.pem_cert_chain, ReadFile(endpoint.tls_cert));
-    IHA_ASSIGN_OR_RETURN(ssl.pem_private_key, ReadFile(endpoint.tls_key));
+  IHA_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadCertificates("--tls-ca", endpoint.tls_ca));
+  if (!endpoint.tls_cert.empty() || !endpoint.tls_key.empty()) {
+    IHA_ASSIGN_OR_RETURN(KeyPair pair, ReadKeyPair(endpoint.tls_cert, endpoint.tls_key));
+    ssl.pem_cert_chain = std::move(pair.certificate);
+    ssl.pem_private_key = std::move(pair.key);
   }
   return grpc::SslCredentials(ssl);
+}
+
+// gRPC tells a certificate that it does not trust as Unavailable, like a coordinator that is away. No retry cures it.
+bool IsUntrusted(const absl::Status& status) {
+  const std::string_view text(status.message().data(), status.message().size());
+  return status.code() == absl::StatusCode::kUnavailable &&
+         (text.find("certificate verify failed") != std::string_view::npos ||
+          text.find("is not in peer certificate") != std::string_view::npos);
 }
 
 }  // namespace
@@ -53,7 +64,12 @@ absl::Status Caller::CallOnce(absl::Duration limit, const Attempt& attempt) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + limit));
   if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
-  return FromGrpc(attempt(context));
+  const absl::Status status = FromGrpc(attempt(context));
+  if (!IsUntrusted(status)) return status;
+  return FailedPrecondition(
+      "coordinator {}: its TLS certificate is not trusted: expired, for another host name, or not signed by the "
+      "authority of --tls-ca; check both",
+      address_);
 }
 
 absl::Status Caller::CallFor(absl::Duration deadline, const Attempt& attempt) {

@@ -3,7 +3,8 @@
 // Call repeats an attempt with backoff while the coordinator is unreachable or busy, until `deadline` has passed since
 // the call began; then Unavailable says address, time spent and the last reason. Every call of the service may be
 // repeated, so a lost reply is no special case. `on_retry` hears of the first failed attempt of a call, so that a
-// person knows why nothing happens. Blocking; thread: any. gRPC types stop here and in rpc/, link/, cli/.
+// person knows why nothing happens. A certificate that is not trusted is FailedPrecondition at once. Blocking; thread:
+// any. gRPC types stop here and in rpc/, link/, cli/.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -54,8 +54,7 @@ class ConcurrencyTest : public ::testing::Test {
                                               .worker = {worker},
                                               .incarnation = 1,
                                               .models = {"m"},
-                                              .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()},
-                                              .max_tokens = 1000});
+                                              .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()}});
   }
   void ExpectSound() {
     const auto violations = CheckInvariants(world_.store(), &benchmarks::ItemValues);

@@ -40,8 +40,7 @@ class Driver {
                                         .worker = worker_,
                                         .incarnation = incarnation_,
                                         .models = {"m"},
-                                        .numerics_ids = {Spec().numerics.Id()},
-                                        .max_tokens = 1000};
+                                        .numerics_ids = {Spec().numerics.Id()}};
       IHA_ASSIGN_OR_RETURN(const AcquireLeaseReply reply,
                            Retry([&](Coordinator& c) { return c.AcquireLease(acquire); }));
       if (reply.all_done) return absl::OkStatus();

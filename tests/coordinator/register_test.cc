@@ -52,8 +52,7 @@ TEST(RegisterWorker, HalfARescueIsNeverCommitted) {
                                                   .worker = {"w"},
                                                   .incarnation = 1,
                                                   .models = {"m"},
-                                                  .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()},
-                                                  .max_tokens = 1000});
+                                                  .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()}});
   ASSERT_TRUE(acquired.ok() && acquired->grant.has_value());
   const ShardId shard = acquired->grant->shard;
 

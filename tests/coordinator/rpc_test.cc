@@ -238,8 +238,7 @@ TEST_P(RpcCallTest, WorkerCallsCarryTheirValues) {
                                     .worker = testing::SampleWorker(),
                                     .incarnation = 11,
                                     .models = {"a"},
-                                    .numerics_ids = {NumericsSpec().Id()},
-                                    .max_tokens = 4096};
+                                    .numerics_ids = {NumericsSpec().Id()}};
   const auto acquired = worker->AcquireLease(acquire);
   ASSERT_TRUE(acquired.ok()) << acquired.status();
   EXPECT_EQ(api_.seen.back(), Text<wire::AcquireLeaseRequest>(acquire));

@@ -236,8 +236,7 @@ absl::StatusOr<AcquireLeaseReply> SimRunner::AcquireFor(const std::string& worke
                                     .worker = {worker},
                                     .incarnation = incarnations_[worker],
                                     .models = {"m", "m2"},
-                                    .numerics_ids = {numerics.Id()},
-                                    .max_tokens = 1 << 20};
+                                    .numerics_ids = {numerics.Id()}};
   return world_.Call([&](Coordinator& c) { return c.AcquireLease(acquire); });
 }
 

@@ -85,8 +85,7 @@ class ValuesTest : public ::testing::Test {
                                                      .worker = {worker},
                                                      .incarnation = 1,
                                                      .models = {model},
-                                                     .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()},
-                                                     .max_tokens = 1000});
+                                                     .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()}});
       ASSERT_TRUE(reply.ok()) << reply.status();
       if (!reply->grant.has_value()) return;
       for (const int64_t item : reply->grant->missing) {
@@ -121,8 +120,7 @@ class ValuesTest : public ::testing::Test {
                                                    .worker = {worker},
                                                    .incarnation = 1,
                                                    .models = {model},
-                                                   .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()},
-                                                   .max_tokens = 1000});
+                                                   .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()}});
     EXPECT_TRUE(reply.ok()) << reply.status();
     return reply.ok() ? *reply : AcquireLeaseReply{};
   }
@@ -319,8 +317,7 @@ TEST_F(ValuesTest, WorkersHearWhatToDo) {
                         .worker = {worker},
                         .incarnation = incarnation,
                         .models = {"m"},
-                        .numerics_ids = {},
-                        .max_tokens = 1})
+                        .numerics_ids = {}})
         .status();
   };
   EXPECT_EQ(acquire("nobody", 1, "r").code(), absl::StatusCode::kNotFound);

@@ -79,6 +79,10 @@ TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
   EXPECT_FALSE(table->rows[1].average_rank.has_value());
   EXPECT_THAT(table->notes, Contains(HasSubstr("2 of 4 items pending")));
   EXPECT_THAT(RenderMarkdown(*table), HasSubstr("100.00*"));
+  EXPECT_THAT(RenderMarkdown(*table), HasSubstr("\n\\* incomplete: of the items scored so far"));
+  const auto whole = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 0, 0}}), {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_THAT(RenderMarkdown(*whole), Not(HasSubstr("incomplete")));
 }
 
 // An item that could not be scored stays in the denominator and is shown by reason.

@@ -38,6 +38,19 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
   return work;
 }
 
+absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
+                         const std::vector<Generation>& stored, ItemResult& result) {
+  std::vector<std::vector<SampleGrade>> grades;
+  for (SampleResult& sample : result.samples) {
+    const auto of_sample = [&](const Generation& generation) { return generation.key == sample.generation; };
+    const auto at = std::find_if(stored.begin(), stored.end(), of_sample);
+    if (at != stored.end()) sample.grades = benchmark.Grade(result.index, at->text);
+    grades.push_back(sample.grades);
+  }
+  IHA_ASSIGN_OR_RETURN(result.values, benchmarks::ItemValues(job.entry.metrics, grades));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,
                                       const ItemWork& work) {
   ItemResult result{.index = work.index,

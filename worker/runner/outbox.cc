@@ -7,6 +7,7 @@
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/retry.h"
+#include "common/status_macros.h"
 
 namespace iha::worker {
 namespace {
@@ -53,7 +54,17 @@ void Outbox::Loop() {
 }
 
 void Outbox::Deliver(std::vector<OutboxItem> batch) {
-  if (const absl::Status put = Put(batch); !put.ok()) {
+  absl::Status put = Put(batch);
+  if (!put.ok() && !IsRetryable(put) && batch.size() > 1) {
+    // One of them is refused: alone, each hears of itself only.
+    std::erase_if(batch, [this](OutboxItem& item) {
+      const absl::Status alone = Put(std::span(&item, 1));
+      if (!alone.ok()) Report(item, alone, false);
+      return !alone.ok();
+    });
+    put = absl::OkStatus();
+  }
+  if (!put.ok()) {
     for (const OutboxItem& item : batch) Report(item, put, false);
     return;
   }
@@ -68,25 +79,53 @@ void Outbox::Deliver(std::vector<OutboxItem> batch) {
   }
 }
 
-absl::Status Outbox::Put(const std::vector<OutboxItem>& batch) {
+absl::Status Outbox::Put(std::span<OutboxItem> items) {
+  IHA_ASSIGN_OR_RETURN(const std::vector<GenKey> divergent, PutGenerations(items));
+  return divergent.empty() ? absl::OkStatus() : TakeStored(items, divergent);
+}
+
+absl::StatusOr<std::vector<GenKey>> Outbox::PutGenerations(std::span<const OutboxItem> items) {
   PutGenerationsRequest request{.request_id = NextRequestId(), .worker = worker_, .generations = {}};
+  std::vector<GenKey> divergent;
   size_t bytes = 0;
   const auto send = [&]() -> absl::Status {
     if (request.generations.empty()) return absl::OkStatus();
-    const absl::Status status = WithRetries([&] { return api_.PutGenerations(request).status(); });
+    absl::StatusOr<PutGenerationsReply> reply = Internal("not sent");
+    IHA_RETURN_IF_ERROR(WithRetries([&] {
+      reply = api_.PutGenerations(request);
+      return reply.status();
+    }));
+    divergent.insert(divergent.end(), reply->divergent.begin(), reply->divergent.end());
     request = {.request_id = NextRequestId(), .worker = worker_, .generations = {}};
     bytes = 0;
-    return status;
+    return absl::OkStatus();
   };
-  for (const OutboxItem& item : batch) {
+  for (const OutboxItem& item : items) {
     for (const Generation& generation : item.generations) {
       request.generations.push_back(generation);
       bytes += BytesOf(generation);
-      if (bytes < kPutBytes) continue;
-      if (absl::Status status = send(); !status.ok()) return status;
+      if (bytes >= kPutBytes) IHA_RETURN_IF_ERROR(send());
     }
   }
-  return send();
+  IHA_RETURN_IF_ERROR(send());
+  return divergent;
+}
+
+absl::Status Outbox::TakeStored(std::span<OutboxItem> items, const std::vector<GenKey>& divergent) {
+  absl::StatusOr<LookupGenerationsReply> reply = Internal("not sent");
+  IHA_RETURN_IF_ERROR(WithRetries([&] {
+    reply = api_.LookupGenerations({.keys = divergent});
+    return reply.status();
+  }));
+  for (OutboxItem& item : items) {
+    std::vector<Generation> stored;
+    for (const Generation& generation : reply->found) {
+      const auto of_item = [&](const SampleResult& sample) { return sample.generation == generation.key; };
+      if (std::any_of(item.result.samples.begin(), item.result.samples.end(), of_item)) stored.push_back(generation);
+    }
+    if (!stored.empty()) IHA_RETURN_IF_ERROR(item.regrade(stored, item.result));
+  }
+  return absl::OkStatus();
 }
 
 void Outbox::CommitShard(std::span<OutboxItem> items) {

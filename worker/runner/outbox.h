@@ -1,12 +1,15 @@
 // outbox.h: finished items on their way to the coordinator: generations first, then the commit that names them.
 //
 // Order matters (docs/contracts/commit.md): PutGenerations is unfenced and idempotent, CommitItems is fenced and refers
-// to stored generations only. Retryable errors are retried here with the same request id until they succeed or the
-// outbox is closed; what cannot be retried is reported as an ItemCommitted event. One thread, owned by the object.
+// to stored generations only. A generation that is stored with another text stays as it is: the item is graded anew
+// from that text before it is committed. Retryable errors are retried here with the same request id until they succeed
+// or the outbox is closed; what cannot be retried is reported as an ItemCommitted event, of the items that it concerns
+// and of no others. One thread, owned by the object.
 // Push blocks when the coordinator is slow (the queue is bounded): then the worker stops acquiring (`congested`).
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +27,8 @@ struct OutboxItem {
   JobId job;
   std::vector<Generation> generations;  // fresh ones only
   ItemResult result;
+  // Grades `result` anew from texts that are stored already. Called on the outbox's thread.
+  std::function<absl::Status(const std::vector<Generation>& stored, ItemResult& result)> regrade;
 };
 
 class Outbox {
@@ -43,7 +48,10 @@ class Outbox {
  private:
   void Loop();
   void Deliver(std::vector<OutboxItem> batch);
-  absl::Status Put(const std::vector<OutboxItem>& batch);
+  // Puts the items' generations; an item whose generations differ from the stored ones is graded anew.
+  absl::Status Put(std::span<OutboxItem> items);
+  absl::StatusOr<std::vector<GenKey>> PutGenerations(std::span<const OutboxItem> items);
+  absl::Status TakeStored(std::span<OutboxItem> items, const std::vector<GenKey>& divergent);
   void CommitShard(std::span<OutboxItem> items);
   void Report(const OutboxItem& item, absl::Status outcome, bool shard_done);
   template <class Call>

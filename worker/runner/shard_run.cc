@@ -94,11 +94,20 @@ absl::Status ShardRun::OnSample(SampleDone done, Outbox& outbox) {
 }
 
 absl::Status ShardRun::Send(ItemWork& work, Outbox& outbox) {
-  OutboxItem item{.shard = grant_.shard, .fence = grant_.fence, .job = grant_.job_id, .generations = {}, .result = {}};
+  OutboxItem item{.shard = grant_.shard,
+                  .fence = grant_.fence,
+                  .job = grant_.job_id,
+                  .generations = {},
+                  .result = {},
+                  .regrade = {}};
   IHA_ASSIGN_OR_RETURN(item.result, FinishItem(grant_.job, *benchmark_, work));
   for (size_t sample = 0; sample < work.samples.size(); sample++) {
     if (work.fresh[sample]) item.generations.push_back(*std::move(work.samples[sample]));
   }
+  // The lease may be gone by the time this is called: it holds what it needs.
+  item.regrade = [job = grant_.job, benchmark = benchmark_](const std::vector<Generation>& stored, ItemResult& result) {
+    return RegradeFrom(job, *benchmark, stored, result);
+  };
   outbox.Push(std::move(item));
   work.samples.clear();  // the texts live in the outbox now
   work.samples.shrink_to_fit();

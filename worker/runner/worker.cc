@@ -139,8 +139,7 @@ absl::Status Worker::MaybeAcquire() {
                               .worker = options_.id,
                               .incarnation = options_.incarnation,
                               .models = accepted_,
-                              .numerics_ids = models_.NumericsIds(),
-                              .max_tokens = 0};
+                              .numerics_ids = models_.NumericsIds()};
   if (!runs_.empty()) {
     // Another model could only be loaded once these leases are done.
     request.models = {loaded_name_};
@@ -178,8 +177,8 @@ absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(con
 absl::Status Worker::Load(const LeaseGrant& grant) {
   const std::string& name = grant.job.model.name;
   if (engine_ != nullptr && loaded_name_ == name && loaded_numerics_ == grant.job.numerics_id) return absl::OkStatus();
-  if (engine_ != nullptr) past_ = engine_->counters();
   engine_.reset();  // before the next model is loaded: two do not fit
+  load_tokens_ = 0;
   loaded_name_.clear();
   Log(fmt::format("loading {}", name));
   IHA_ASSIGN_OR_RETURN(loaded_, models_.Load(name, grant.job.numerics_id));
@@ -307,7 +306,5 @@ void Worker::ReportLoad() {
   load_since_ = now;
   load_tokens_ = tokens;
 }
-
-engine::EngineCounters Worker::counters() const { return engine_ != nullptr ? engine_->counters() : past_; }
 
 }  // namespace iha::worker

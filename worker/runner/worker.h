@@ -52,9 +52,6 @@ class Worker {
   // OK. Any thread; safe in a signal handler.
   void Stop() { stopping_.store(true); }
 
-  // Of the engine that ran last; for the run's record.
-  engine::EngineCounters counters() const;
-
  private:
   absl::Status Register();
   void OfferModels(const std::vector<std::string>& wanted);
@@ -110,8 +107,7 @@ class Worker {
   absl::Duration idle_until_;
   bool all_done_ = false;
   absl::Duration load_since_;
-  int64_t load_tokens_ = 0;
-  engine::EngineCounters past_;
+  int64_t load_tokens_ = 0;  // of the running engine
   // Last member: its callbacks post to events_, so it goes first.
   std::unique_ptr<engine::Engine> engine_;
 };

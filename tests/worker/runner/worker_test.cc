@@ -144,6 +144,13 @@ class Observed final : public WorkerApi {
     return api_.LookupGenerations(r);
   }
   absl::StatusOr<PutGenerationsReply> PutGenerations(const PutGenerationsRequest& r) override {
+    if (!earlier_text.empty()) {
+      // Another worker was faster, and drew something else.
+      PutGenerationsRequest other = r;
+      other.worker = {"other"};
+      for (Generation& generation : other.generations) generation.text = earlier_text;
+      EXPECT_TRUE(api_.PutGenerations(other).ok());
+    }
     return api_.PutGenerations(r);
   }
   absl::StatusOr<CommitItemsReply> CommitItems(const CommitItemsRequest& r) override {
@@ -155,6 +162,7 @@ class Observed final : public WorkerApi {
     return api_.ReleaseLease(r);
   }
 
+  std::string earlier_text;  // set: each generation is stored with this text before the worker's own arrives
   std::vector<ReleaseReason> releases;
   std::atomic<bool> refuse_commits{false};
 
@@ -243,6 +251,34 @@ TEST_F(WorkerTest, StopReleasesUnchargedAndAnotherWorkerFinishesToTheSameItems) 
     EXPECT_EQ(world.Progress().state, "done");
     EXPECT_EQ(world.ItemHashes(), calm.ItemHashes());
   }
+}
+
+// First write wins: the worker's own text differs from the stored one, and its grades are of the stored one.
+TEST_F(WorkerTest, ATextThatIsStoredOtherwiseIsGradedAsStored) {
+  World world;
+  world.Submit("alpha");
+  CheckpointSource models(RootAt(dir_.File("models")));
+  Observed api(*world.api, [](int) {});
+  api.earlier_text = "The answer is 7.\n#### 7";
+  Worker worker(api, models, world.clock, OptionsFor("w"));
+  const absl::Status status = worker.Run();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(world.Progress().state, "done");
+  EXPECT_THAT(api.releases, IsEmpty());
+  EXPECT_THAT(coordinator::Charged(world.AttemptsOf("w")), IsEmpty());
+  const absl::Status read = world.store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+    const auto jobs = txn.Jobs(world.sweep);
+    if (!jobs.ok()) return jobs.status();
+    for (int64_t index = 0; index < kItems; index++) {
+      const auto item = txn.LoadItem(jobs->at(0).id, index);
+      if (!item.ok()) return item.status();
+      for (const SampleResult& sample : item->value().samples) EXPECT_EQ(sample.grades.at(0).extracted, "7");
+    }
+    const auto divergences = txn.Divergences();
+    EXPECT_EQ(divergences.value().size(), static_cast<size_t>(2 * kItems)) << "each sample is said to differ";
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
 }
 
 TEST(CheckpointSourceTest, RefusesNamesThatLeaveTheRoot) {

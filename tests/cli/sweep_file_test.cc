@@ -1,0 +1,86 @@
+// sweep.json: what is read, what is refused by which name, and that a written file reads back as the same sweep.
+#include "cli/sweep_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace iha::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
+  const auto spec = ParseSweep(R"({
+    // comments are fine
+    "version": 1,
+    "models": ["a", {"name": "b", "weights_digest": "00"}],
+    "benchmarks": ["gsm8k?samples=3&fewshot=2",
+                   {"spec": "gsm8k?samples=3", "samples": 5, "temperature": 0.5, "seed": 18446744073709551615,
+                    "limit": 7, "metrics": ["gsm8k.robust"]}],
+    "numerics": {"backend": "fake"}, "run_tag": "t", "max_attempts": 2, "shard_tokens": 99
+  })",
+                               "f");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->models.size(), 2u);
+  EXPECT_EQ(spec->models[1], (ModelRef{.name = "b", .weights_digest = "00"}));
+  ASSERT_EQ(spec->entries.size(), 2u);
+  EXPECT_EQ(spec->entries[0].sampling.samples, 3);
+  EXPECT_EQ(spec->entries[0].benchmark.options, (std::map<std::string, std::string>{{"fewshot", "2"}}));
+  EXPECT_FALSE(spec->entries[0].limit.has_value());
+  EXPECT_EQ(spec->entries[1].sampling.samples, 5);
+  EXPECT_EQ(spec->entries[1].sampling.temperature, 0.5);
+  EXPECT_EQ(spec->entries[1].sampling.seed, UINT64_MAX);
+  EXPECT_EQ(spec->entries[1].limit, 7);
+  EXPECT_EQ(spec->entries[1].metrics, std::vector<std::string>{"gsm8k.robust"});
+  EXPECT_EQ(spec->numerics.backend, "fake");
+  EXPECT_EQ(spec->run_tag, "t");
+  EXPECT_EQ(spec->max_attempts, 2);
+  EXPECT_EQ(spec->shard_tokens, 99);
+  const auto again = ParseSweep(SweepToJson(*spec), "again");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *spec);
+}
+
+TEST(SweepFile, ExamplesAreSweeps) {
+  for (const char* name : {"table1", "table2", "ruler"}) {
+    const auto text = ExampleSweep(name);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const auto spec = ParseSweep(*text, name);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(ParseSweep(SweepToJson(*spec), name).value(), *spec);
+  }
+  EXPECT_THAT(std::string(ExampleSweep("table3").status().message()), HasSubstr("did you mean \"table"));
+}
+
+TEST(SweepFile, ErrorsNameThePlace) {
+  const auto with = [](const std::string& fields) {
+    return R"({"version": 1, "models": ["m"], "benchmarks": [{"spec": "gsm8k")" + fields + "}]}";
+  };
+  const std::pair<std::string, std::string> rows[] = {
+      {"{", "f: not valid JSON (// comments are allowed)"},
+      {"[]", "f: sweep: found array; expected an object"},
+      {"{}", "f: version: found 0; expected 1"},
+      {R"({"version": 1})", "f: models: expected a non-empty array of model names"},
+      {R"({"version": 1, "models": []})", "f: models: expected a non-empty array of model names"},
+      {R"({"version": 1, "models": [""], "benchmarks": ["gsm8k"]})", "f: models[0]: the model's name is empty"},
+      {R"({"version": 1, "models": [{"nmae": "m"}], "benchmarks": ["gsm8k"]})", "models[0]"},
+      {R"({"version": 1, "models": ["m"], "benchmarks": {}})", "f: benchmarks: expected a non-empty array"},
+      {R"({"version": 1, "models": ["m"], "benchmarks": ["gsm8k?samples=x"]})", "benchmarks[0]"},
+      {R"({"version": 1, "models": ["m"], "benchmarks": ["gsm8k"], "modles": 1})", "did you mean \"models\"?"},
+      {with(R"(, "seed": -1)"), "benchmarks[0].seed: found -1; expected a whole number from 0"},
+      {with(R"(, "samples": 3000000000)"), "benchmarks[0].samples: 3000000000 is out of range"},
+      {with(R"(, "limit": 1.5)"), "benchmarks[0].limit: found 1.5; expected a whole number or null"},
+      {with(R"(, "limit": 18446744073709551615)"), "benchmarks[0].limit: found 18446744073709551615"},
+      {with(R"(, "samples": 18446744073709551615)"), "benchmarks[0].samples: found 18446744073709551615"},
+      {with(R"(, "metrics": [1])"), "benchmarks[0].metrics: found 1; expected strings only"},
+  };
+  for (const auto& [text, message] : rows) {
+    const absl::Status status = ParseSweep(text, "f").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message)) << text;
+    EXPECT_EQ(status.message().find('\n'), absl::string_view::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace iha::cli
