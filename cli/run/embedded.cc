@@ -14,14 +14,18 @@
 #include "cli/run/progress.h"
 #include "cli/run/socket_folder.h"
 #include "common/clock.h"
+#include "common/digest.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
+#include "common/json.h"
 #include "common/shutdown.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/planner/planner.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/service/service.h"
+#include "coordinator/store/store.h"
+#include "model/checkpoint/checkpoint.h"
 
 namespace iha::cli {
 namespace {
@@ -141,6 +145,36 @@ absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, cons
   return true;
 }
 
+absl::StatusOr<Digest> WeightsOf(const std::string& folder) {
+  IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(folder + "/config.json"));
+  if (config.is_object() && config.value("model_type", nlohmann::json()) == "iha_fake") {
+    return Sha256OfFile(folder + "/config.json");
+  }
+  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  return checkpoint.WeightsDigest();
+}
+
+// A finished sweep starts no worker, which would compare: a checkpoint that was replaced since then must not get the
+// table of the old one.
+absl::Status CheckSameWeights(coordinator::Store& store, const SweepId& sweep,
+                              const std::map<std::string, std::string>& folders) {
+  std::vector<coordinator::ModelBinding> bindings;
+  IHA_RETURN_IF_ERROR(store.Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(bindings, txn.Bindings(sweep));
+    return absl::OkStatus();
+  }));
+  for (const coordinator::ModelBinding& bound : bindings) {
+    const auto folder = folders.find(bound.model);
+    if (folder == folders.end()) continue;
+    IHA_ASSIGN_OR_RETURN(const Digest weights, WeightsOf(folder->second));
+    if (weights == bound.weights) continue;
+    return FailedPrecondition(
+        "{}: has weights {}, this finished sweep is of {}; give --tag TEXT to score the new ones, or another --db",
+        bound.model, weights.Hex().substr(0, 12), bound.weights.Hex().substr(0, 12));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
@@ -175,6 +209,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
                           FinishedItems(before), PlannedItems(before), db));
   bool interrupted = false;
+  if (before.state != "running") IHA_RETURN_IF_ERROR(CheckSameWeights(service->store(), sweep, folders));
   if (before.state == "running") {
     std::error_code no_folder;  // then the default
     const std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -52,9 +53,26 @@ class FileLock {
   const int fd_;
 };
 
+// A file in a folder that takes no WAL beside it: nobody has it open (else the WAL would be there), and nobody may
+// write it while we read.
+absl::StatusOr<std::unique_ptr<Connection>> OpenImmutable(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return Connection::Open(uri + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI);
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> OpenReader(const std::string& path) {
   IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db,
                        Connection::Open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX));
+  const absl::Status readable = db->Exec("SELECT count(*) FROM sqlite_schema");
+  std::error_code ec;
+  const bool no_shared_memory = readable.code() == absl::StatusCode::kFailedPrecondition;
+  if (no_shared_memory && !std::filesystem::exists(path + "-wal", ec)) {
+    if (auto alone = OpenImmutable(path); alone.ok()) db = *std::move(alone);
+  }
   IHA_RETURN_IF_ERROR(db->Exec("PRAGMA query_only = ON"));
   return db;
 }
@@ -99,7 +117,7 @@ class ReaderPool {
 class SqliteStore final : public Store {
  public:
   SqliteStore(const SqliteStoreOptions& options, std::unique_ptr<FileLock> lock, std::unique_ptr<Connection> db)
-      : path_(options.path), lock_(std::move(lock)), readers_(path_), writer_(options, std::move(db)) {}
+      : path_(options.path), lock_(std::move(lock)), writer_(options, std::move(db)), readers_(path_) {}
 
   absl::Status Write(const std::function<absl::Status(WriteTxn&)>& fn) override {
     return writer_.Run(fn, SqliteWriter::WhenFull::kWait);
@@ -116,8 +134,10 @@ class SqliteStore final : public Store {
  private:
   const std::string path_;
   const std::unique_ptr<FileLock> lock_;  // outlives the connections below
-  ReaderPool readers_;
+  // Closed last: only a connection that may write brings the WAL's content into the file, so that the file alone is
+  // the whole database once nobody has it open.
   SqliteWriter writer_;
+  ReaderPool readers_;
 };
 
 class ReadOnlyStore final : public Store {

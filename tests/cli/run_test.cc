@@ -159,6 +159,18 @@ TEST_F(RunTest, ChangedWeightsUnderAHalfDoneSweepAreRefused) {
   EXPECT_EQ(more.exit.code, 0) << more.err;
 }
 
+// A finished sweep is not the table of whatever lies in the folder now.
+TEST_F(RunTest, ChangedWeightsUnderAFinishedSweepAreRefused) {
+  ASSERT_EQ(Run("done", {}).exit.code, 0);
+  std::filesystem::remove_all(Model("alpha"));
+  ASSERT_TRUE(model::MakeFakeCheckpoint(Model("alpha"), {.seed = 9, .style = model::FakeStyle::kWords}).ok());
+  const RunResult refused = Run("done", {});
+  EXPECT_EQ(refused.exit.code, 3) << refused.err;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("alpha: has weights"), HasSubstr("give --tag TEXT")));
+  const RunResult tagged = Run("done", {"--tag", "new"});
+  EXPECT_EQ(tagged.exit.code, 0) << tagged.err;
+}
+
 TEST_F(RunTest, DryRunPrintsThePlanAndRunsNothing) {
   const RunResult run = Run("dry", {"--dry-run"});
   ASSERT_EQ(run.exit.code, 0) << run.err;

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "common/errors.h"
 #include "coordinator/store/backup.h"
@@ -100,6 +103,39 @@ TEST(StoreFile, ABackupOntoAFullDiskNamesTheCopy) {
   EXPECT_THAT(MessageOf(status), ::testing::StartsWith(out));
   EXPECT_THAT(MessageOf(status), HasSubstr("disk full"));
   EXPECT_TRUE(BackupDatabase(db.path(), out).ok());
+}
+
+// Copied alone, as people do, the file is the whole database.
+TEST(StoreFile, OnceClosedTheFileAloneHoldsEverything) {
+  const TempDb db;
+  {
+    StoreFixture fixture(db.path());
+    EXPECT_EQ(fixture.FreshShard().state, ShardState::kPending);  // a reader is open, too
+  }
+  EXPECT_FALSE(std::filesystem::exists(db.path() + "-wal"));
+  const std::string copy = db.folder() + "/a copy?.db";
+  std::filesystem::copy_file(db.path(), copy);
+  const auto store = OpenSqliteStoreReadOnly(copy);
+  ASSERT_TRUE(store.ok()) << store.status();
+  size_t sweeps = 0;
+  ASSERT_TRUE((*store)
+                  ->Read([&](ReadTxn& txn) -> absl::Status {
+                    sweeps = txn.Sweeps().value().size();
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  EXPECT_EQ(sweeps, 1u);
+}
+
+// On a medium that takes no file beside the database: the shared memory of a WAL cannot be made there.
+TEST(StoreFile, IsReadWhereNothingCanBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
+  const TempDb db;
+  { const StoreFixture fixture(db.path()); }
+  ASSERT_EQ(chmod(db.folder().c_str(), 0555), 0);
+  const auto store = OpenSqliteStoreReadOnly(db.path());
+  EXPECT_TRUE(store.ok()) << store.status();
+  ASSERT_EQ(chmod(db.folder().c_str(), 0755), 0);
 }
 
 void Execute(const std::string& path, const std::string& sql) {
