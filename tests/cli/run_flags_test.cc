@@ -76,7 +76,7 @@ TEST(RunFlags, WhatThisBuildLacksIsUnavailable) {
   flags.device = "cuda";
   EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
   flags.device = "cpu";
-  flags.numerics = "torch";
+  flags.numerics = "fast";
   EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
 }
 
