@@ -148,6 +148,7 @@ void AddedTokens::Cut(std::string_view text, Kind kind, bool parse_special, std:
   const Trie& trie = kind == Kind::kRaw ? raw_ : normalized_;
   size_t done = 0;  // text before it is in parts
   size_t next = 0;
+  size_t spaces_end = 0;  // of the last run of spaces that an rstrip has walked
   for (size_t at = 0; !trie.nodes.empty() && at < text.size(); at = next) {
     next = at + 1;
     if (!trie.first[static_cast<unsigned char>(text[at])]) continue;
@@ -158,8 +159,10 @@ void AddedTokens::Cut(std::string_view text, Kind kind, bool parse_special, std:
     const AddedToken& token = by_id_.at(id);
     if (token.special && !parse_special) continue;
     if (token.single_word && (EndsWithWord(text.substr(0, at)) || StartsWithWord(text.substr(next)))) continue;
-    const size_t begin = token.lstrip ? std::max(SpaceBefore(text.substr(0, at)), done) : at;
-    const size_t end = token.rstrip ? next + SpaceAfter(text.substr(next)) : next;
+    // Each run of spaces is walked once, or a million line ends that are such tokens would take hours.
+    const size_t begin = token.lstrip ? (done < at ? done + SpaceBefore(text.substr(done, at - done)) : done) : at;
+    if (token.rstrip && next > spaces_end) spaces_end = next + SpaceAfter(text.substr(next));
+    const size_t end = token.rstrip ? std::max(next, spaces_end) : next;
     if (done < begin) parts->push_back({done, begin, -1});
     parts->push_back({begin, end, id});
     done = end;

@@ -1,6 +1,7 @@
 #include "model/tokenizer/bpe.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "model/tokenizer/unicode.h"
@@ -101,32 +102,29 @@ void Bpe::MergeLong(Scratch* scratch) const {
   std::vector<int32_t>& symbols = scratch->symbols;
   auto& nodes = scratch->nodes;
   auto& heap = scratch->heap;
-  const auto later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
-    return a.rank_and_position > b.rank_and_position;
-  };
   const auto count = static_cast<int32_t>(symbols.size());
   const auto offer = [&](int32_t left, int32_t right, bool sift) {
     const Merge* merge = FindMerge(symbols[left], symbols[right]);
     if (merge == nullptr) return;
-    heap.push_back({uint64_t{merge->rank} << 32 | static_cast<uint32_t>(left), merge->id});
-    if (sift) std::push_heap(heap.begin(), heap.end(), later);
+    heap.push_back(uint64_t{merge->rank} << 32 | static_cast<uint32_t>(left));
+    if (sift) std::push_heap(heap.begin(), heap.end(), std::greater<>());
   };
   nodes.clear();
   heap.clear();
   for (int32_t i = 0; i < count; ++i) nodes.push_back({i - 1, i + 1 < count ? i + 1 : -1, true});
   for (int32_t i = 0; i + 1 < count; ++i) offer(i, i + 1, false);
-  std::make_heap(heap.begin(), heap.end(), later);
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
   while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), later);
-    const Scratch::Candidate top = heap.back();
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    const uint64_t top = heap.back();
     heap.pop_back();
-    const auto left = static_cast<int32_t>(top.rank_and_position & 0xFFFFFFFF);
+    const auto left = static_cast<int32_t>(top & 0xFFFFFFFF);
     const int32_t right = nodes[left].next;
     if (!nodes[left].live || right < 0) continue;
-    // A candidate is out of date once either side has merged with something else.
+    // A candidate is out of date once either side has merged with something else: the rank tells the pair.
     const Merge* merge = FindMerge(symbols[left], symbols[right]);
-    if (merge == nullptr || merge->id != top.id) continue;
-    symbols[left] = top.id;
+    if (merge == nullptr || merge->rank != top >> 32) continue;
+    symbols[left] = merge->id;
     nodes[right].live = false;
     nodes[left].next = nodes[right].next;
     if (nodes[right].next >= 0) nodes[nodes[right].next].prev = left;

@@ -87,14 +87,10 @@ class Bpe::Scratch {
     int32_t next;
     bool live;
   };
-  struct Candidate {
-    uint64_t rank_and_position;
-    int32_t id;
-  };
   std::vector<int32_t> symbols;
   std::vector<Merge> pairs;
   std::vector<Node> nodes;
-  std::vector<Candidate> heap;
+  std::vector<uint64_t> heap;  // rank << 32 | position of the left symbol
 };
 
 }  // namespace iha::tokenizer

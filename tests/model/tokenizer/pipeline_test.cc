@@ -231,6 +231,22 @@ TEST(Pipeline, LongWordsMergeLikeShortOnes) {
   EXPECT_EQ(tokenizer->Encode(std::string(101, 'a')).size(), 51u);
 }
 
+// Tokens of white space that swallow white space: the run beside them must not be walked again for each.
+TEST(Pipeline, StrippingTokensTakeLinearTime) {
+  const auto with = [](const char* flag) {
+    Json json = Json::parse(R"({"decoder": {"type": "Fuse"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+        "added_tokens": [{"id": 1, "content": "\n", "single_word": false, "lstrip": false, "rstrip": false,
+                          "normalized": false, "special": false}]})");
+    json["added_tokens"][0][flag] = true;
+    return *Tokenizer::FromJson(json.dump(), "");
+  };
+  const std::string text = "a" + std::string(400'000, '\n') + "a";
+  // Quadratic, this would be 8e10 steps. As in the crate every line end is found, swallowed before or not.
+  EXPECT_EQ(with("lstrip")->Encode(text).size(), 400'002u);
+  EXPECT_EQ(with("rstrip")->Encode(text).size(), 400'002u);
+  EXPECT_EQ(with("lstrip")->Encode("a  \n \na"), (Ids{0, 1, 1, 0}));
+}
+
 TEST(Pipeline, BrokenUtf8IsReplacedFirst) {
   const auto tokenizer = Merging(R"("vocab": {"a": 0, "\ufffd": 1}, "merges": [])");
   EXPECT_EQ(tokenizer->Encode("a\xFF\xE4\xB8"
