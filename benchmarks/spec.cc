@@ -132,6 +132,7 @@ Digest PromptDigest(const Benchmark& benchmark, int64_t items) {
     const Prompt prompt = benchmark.Render(i);
     writer.String(prompt.text).List(prompt.messages.size());
     for (const Message& message : prompt.messages) writer.String(message.role).String(message.content);
+    if (!prompt.messages.empty()) writer.String(prompt.template_date);
     writer.List(prompt.stops.size());
     for (const std::string& stop : prompt.stops) writer.String(stop);
   }

@@ -4,12 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "absl/time/civil_time.h"
 #include "benchmarks/options.h"
 #include "benchmarks/python_random.h"
 #include "benchmarks/scoring/answer_metric.h"
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha::benchmarks {
 namespace {
@@ -26,6 +28,7 @@ struct Settings {
   uint64_t seed = 0;
   Form form = Form::kPlain;
   std::string system;
+  std::string template_date;
 };
 
 absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const BenchmarkRef& ref, int64_t pool_size) {
@@ -44,6 +47,12 @@ absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const Benchmark
   IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(settings.ref, "prompt", {"plain", "chat", "chat_single"}));
   settings.form = form == "plain" ? Form::kPlain : form == "chat" ? Form::kChat : Form::kChatSingle;
   settings.system = settings.ref.options.at("system");
+  settings.template_date = settings.ref.options.at("template_date");
+  absl::CivilDay day;
+  if (!absl::ParseCivilTime(settings.template_date, &day) || absl::FormatCivilTime(day) != settings.template_date) {
+    return InvalidArgument("{}: option template_date: found \"{}\", expected a day as YYYY-MM-DD", info.name,
+                           TerminalSafe(settings.template_date, 40));
+  }
   return settings;
 }
 
@@ -87,6 +96,7 @@ class WordProblemBenchmark final : public Benchmark {
       prompt.text = settings_.system + Plain(shots, problem);  // no separator: as that tool does
       return prompt;
     }
+    prompt.template_date = settings_.template_date;
     if (!settings_.system.empty()) prompt.messages.push_back({"system", settings_.system});
     if (settings_.form == Form::kChatSingle) {
       prompt.messages.push_back({"user", Plain(shots, problem)});
@@ -187,6 +197,7 @@ std::vector<OptionInfo> WordProblemOptions(const std::string& default_fewshot) {
       {"fewshot_seed", "1234", "seed of per_item and lm_eval (that tool's fewshot_random_seed)"},
       {"prompt", "plain", "plain; chat: exemplars as turns; chat_single: everything in one user turn"},
       {"system", "", "system instruction; plain puts it in front without a separator, as lm_eval does"},
+      {"template_date", "2024-07-26", "the day that a chat template's strftime_now sees, never the clock's"},
   };
 }
 

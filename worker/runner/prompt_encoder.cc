@@ -8,13 +8,18 @@ using tokenizer::ChatMessage;
 using tokenizer::ChatTemplate;
 
 absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const benchmarks::Prompt& prompt) {
-  if (!prompt.messages.empty()) return EncodeChat(prompt.messages);
+  if (!prompt.messages.empty()) return EncodeChat(prompt);
   return tokenizer_->Encode(prompt.text, {.add_special = true});
 }
 
-absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const std::vector<benchmarks::Message>& messages) {
-  if (chat_ == nullptr) {
-    IHA_ASSIGN_OR_RETURN(chat_, ChatTemplate::Start(*tokenizer_));
+absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const benchmarks::Prompt& prompt) {
+  const std::vector<benchmarks::Message>& messages = prompt.messages;
+  if (chat_ == nullptr || chat_date_ != prompt.template_date) {
+    chat_.reset();
+    tokenizer::ChatTemplateOptions options;
+    if (!prompt.template_date.empty()) options.date = prompt.template_date;
+    IHA_ASSIGN_OR_RETURN(chat_, ChatTemplate::Start(*tokenizer_, options));
+    chat_date_ = prompt.template_date;
   }
   std::vector<ChatMessage> chat;
   for (const benchmarks::Message& message : messages) chat.push_back({message.role, message.content});

@@ -24,10 +24,11 @@ class PromptEncoder {
   absl::StatusOr<std::vector<int32_t>> Encode(const benchmarks::Prompt& prompt);
 
  private:
-  absl::StatusOr<std::vector<int32_t>> EncodeChat(const std::vector<benchmarks::Message>& messages);
+  absl::StatusOr<std::vector<int32_t>> EncodeChat(const benchmarks::Prompt& prompt);
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   std::unique_ptr<tokenizer::ChatTemplate> chat_;
+  std::string chat_date_;  // that it was started with
 };
 
 }  // namespace iha::worker

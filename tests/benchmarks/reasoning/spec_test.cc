@@ -98,7 +98,18 @@ TEST(Options, DefaultsAreFilledIn) {
   const auto opened = OpenBenchmark({"gsm8k_demo", {{"fewshot", "2"}}}, "");
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(ToString((*opened)->ref()),
-            "gsm8k_demo?exemplars=first_n&fewshot=2&fewshot_seed=1234&prompt=plain&system=");
+            "gsm8k_demo?exemplars=first_n&fewshot=2&fewshot_seed=1234&prompt=plain&system=&template_date=2024-07-26");
+}
+
+TEST(Options, TheTemplateDateIsADay) {
+  for (const char* date : {"", "2024-7-26", "2024-02-30", "today", "2024-07-26 "}) {
+    const auto opened = OpenBenchmark({"gsm8k_demo", {{"template_date", date}}}, "");
+    EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument) << date;
+    EXPECT_THAT(opened.status().message(), ::testing::HasSubstr("option template_date: found")) << date;
+  }
+  const auto opened = OpenBenchmark({"gsm8k_demo", {{"prompt", "chat"}, {"template_date", "2025-01-02"}}}, "");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)->Render(0).template_date, "2025-01-02");
 }
 
 TEST(PromptDigest, ChangesWithAnythingThatThePromptDependsOn) {
@@ -111,6 +122,7 @@ TEST(PromptDigest, ChangesWithAnythingThatThePromptDependsOn) {
   EXPECT_NE(digest({}, 24), digest({{"exemplars", "per_item"}}, 24));
   EXPECT_NE(digest({}, 24), digest({{"prompt", "chat"}}, 24));
   EXPECT_NE(digest({}, 24), digest({{"system", "x"}}, 24));
+  EXPECT_NE(digest({{"prompt", "chat"}}, 24), digest({{"prompt", "chat"}, {"template_date", "2024-07-27"}}, 24));
 }
 
 }  // namespace
