@@ -108,7 +108,7 @@ TEST_F(RunTest, KilledWorkersChangeNoByte) {
 TEST_F(RunTest, KilledCoordinatorResumesToTheSameBytes) {
   ASSERT_EQ(Run("calm", {}).exit.code, 0);
   const std::vector<std::string> points = {"store.commit.after_insert:kill:4", "store.commit.after_commit:kill:9",
-                                           "store.commit.after_commit:kill:20"};
+                                           "store.commit.after_commit:kill:12"};
   for (size_t i = 0; i < points.size(); i++) {
     SCOPED_TRACE(points[i]);
     const std::string out = "dead" + std::to_string(i);
