@@ -110,7 +110,7 @@ HWY_INLINE void StoreKeys16(const IhaSubBlock& g) {
 template <class T>
 HWY_INLINE void StoreValues16(const IhaSubBlock& g) {
   const size_t stride = g.layout->v_stride();
-  T* to = static_cast<T*>(g.block) + g.layout->k_elements() + g.sub * 16 * stride;
+  T* to = static_cast<T*>(g.block) + g.layout->v_begin() + g.sub * 16 * stride;
   for (size_t s = 0; s < 16; ++s) {
 #if IHA_FUSED
     for (size_t i = 0; i < stride; i += 4) Store4(hn::LoadU(D4(), g.rows + s * g.stride + i), to + s * stride + i);
