@@ -184,7 +184,6 @@ def check_model(args, name, gguf):
     narrowest = float("inf")
     with torch.no_grad():
         for text, ids, answer in zip(PROMPTS, prompts, answers, strict=True):
-            print(f"  {name}: {len(ids)} tokens {ascii(text)[:60]}", file=sys.stderr, flush=True)
             whole = torch.tensor([ids + answer])
             with wholly_float64():
                 wanted = exact(whole, use_cache=False).logits[0]
@@ -196,6 +195,8 @@ def check_model(args, name, gguf):
             theirs = single[len(ids) - 1:-1].argmax(-1).tolist()
             narrowest = min(narrowest, gap.min().item())
             positions += whole.shape[1]
+            print(f"  {name}: {len(ids)} tokens {ascii(text)[:60]}: equal {theirs == answer}; so far error {error:.2e}, float32 {noise:.2e}, "
+                  f"narrowest lead {narrowest:.1e}", file=sys.stderr, flush=True)
             if theirs != answer:
                 at = next(i for i, (a, b) in enumerate(zip(theirs, answer)) if a != b)
                 tie = gap[at].item() < 2 * noise
