@@ -1,5 +1,6 @@
 // Attention against the machine's fma peak: prefill of a whole sequence, decode of one query, and of four heads that
-// share a KV head. GFLOP/s count 2 (d + d_v) per visible key. bench_attention [google-benchmark flags].
+// share a KV head; beside LibTorch's scaled_dot_product_attention ("torch/" in front). GFLOP/s count 2 (d + d_v) per
+// visible key. bench_attention [google-benchmark flags].
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "bench/fma_peak.h"
+#include "bench/torch_rival.h"
 #include "kernels/attention/attention.h"
 #include "kernels/support/aligned.h"
 #include "kernels/support/simd_target.h"
@@ -33,6 +35,21 @@ std::vector<float> Random(size_t n, uint32_t seed) {
 }
 
 enum class Kind { kPrefill, kDecode1, kDecode4 };
+
+void Rate(benchmark::State& state, size_t d, double visible, int threads) {
+  const double gflop = 4e-9 * static_cast<double>(d) * visible;
+  state.counters["GFLOPS"] = benchmark::Counter(gflop, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of_peak"] = benchmark::Counter(gflop / peaks[threads], benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void TorchAttend(benchmark::State& state, bool bf16, size_t d, size_t tokens, Kind kind, int threads) {
+  const size_t heads = kind == Kind::kDecode4 ? 4 : 1;
+  const bool prefill = kind == Kind::kPrefill;
+  const auto run = iha::bench::TorchAttention(bf16, d, tokens, heads, prefill, threads);
+  for (auto _ : state) run();
+  const double all = static_cast<double>(tokens);
+  Rate(state, d, prefill ? all * (all + 1) / 2 : all * static_cast<double>(heads), threads);
+}
 
 void Attend(benchmark::State& state, StorageType type, size_t d, size_t tokens, Kind kind, int threads) {
   const KvLayout layout{type, d, d};
@@ -60,9 +77,7 @@ void Attend(benchmark::State& state, StorageType type, size_t d, size_t tokens, 
     Attention(layout, scale, {&group, 1}, pool);
     benchmark::ClobberMemory();
   }
-  const double gflop = 4e-9 * static_cast<double>(d) * visible;
-  state.counters["GFLOPS"] = benchmark::Counter(gflop, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["of_peak"] = benchmark::Counter(gflop / peaks[threads], benchmark::Counter::kIsIterationInvariantRate);
+  Rate(state, d, visible, threads);
 }
 
 }  // namespace
@@ -75,6 +90,7 @@ int main(int argc, char** argv) {
     std::printf("%d thread(s): fma peak %.1f GFLOP/s, target %s\n", threads, peaks[threads],
                 iha::kernels::CurrentSimdTarget().name.c_str());
   }
+  std::printf("rival: %s\n", iha::bench::TorchVersion().c_str());
   const std::pair<Kind, const char*> kinds[] = {
       {Kind::kPrefill, "prefill"}, {Kind::kDecode1, "decode1"}, {Kind::kDecode4, "decode4"}};
   for (const StorageType type : {StorageType::kF32, StorageType::kBF16}) {
@@ -86,12 +102,17 @@ int main(int argc, char** argv) {
             const std::string name = std::string("attention/") + (type == StorageType::kF32 ? "f32" : "bf16") + "/d" +
                                      std::to_string(d) + "/T" + std::to_string(tokens) + "/" + kind_name + "/threads" +
                                      std::to_string(threads);
-            auto* registered = benchmark::RegisterBenchmark(name.c_str(), [=, kind = kind](benchmark::State& state) {
-              Attend(state, type, d, tokens, kind, threads);
-            });
-            registered->Unit(benchmark::kMicrosecond);
             // One thread is timed by its CPU clock: other jobs may share the cores.
-            if (threads > 1) registered->UseRealTime();
+            const auto add = [&](const std::string& full, auto body) {
+              auto* registered = benchmark::RegisterBenchmark(full.c_str(), body);
+              registered->Unit(benchmark::kMicrosecond);
+              if (threads > 1) registered->UseRealTime();
+            };
+            add(name, [=, kind = kind](benchmark::State& state) { Attend(state, type, d, tokens, kind, threads); });
+            if (iha::bench::TorchVersion().empty()) continue;
+            const bool bf16 = type == StorageType::kBF16;
+            add("torch/" + name,
+                [=, kind = kind](benchmark::State& state) { TorchAttend(state, bf16, d, tokens, kind, threads); });
           }
         }
       }

@@ -1,4 +1,5 @@
-// Gemm against the machine's own fma peak (measured first, in this process): GFLOP/s and the share of the peak.
+// Gemm against the machine's own fma peak (measured first, in this process): GFLOP/s and the share of the peak; and
+// against LibTorch's at::linear (names with "torch/" in front).
 // bench_matmul [google-benchmark flags]; names are matmul/TYPE/KxN/M/threads.
 #include <benchmark/benchmark.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "bench/fma_peak.h"
+#include "bench/torch_rival.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/support/simd_target.h"
 #include "kernels/support/thread_pool.h"
@@ -63,6 +65,21 @@ double ChainError(size_t k) {
   return std::sqrt(error / size);
 }
 
+void Rate(benchmark::State& state, size_t k, size_t n, size_t m, int threads, double weight_bytes) {
+  const double flops = 2.0 * static_cast<double>(m * n * k);
+  state.counters["GFLOPS"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of_peak"] =
+      benchmark::Counter(flops * 1e-9 / peaks[threads], benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["weights_GBs"] =
+      benchmark::Counter(weight_bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void TorchMatmul(benchmark::State& state, bool bf16, size_t k, size_t n, size_t m, int threads) {
+  const auto run = iha::bench::TorchLinear(bf16, k, n, m, threads);
+  for (auto _ : state) run();
+  Rate(state, k, n, m, threads, static_cast<double>(k * n * (bf16 ? 2 : 4)));
+}
+
 void Matmul(benchmark::State& state, StorageType type, size_t k, size_t n, size_t m, int threads) {
   const PackedWeights& w = Weights(type, n, k);
   const std::vector<float> a = Random(m * k, 2);
@@ -72,12 +89,7 @@ void Matmul(benchmark::State& state, StorageType type, size_t k, size_t n, size_
     iha::kernels::Gemm(a.data(), k, m, w, c.data(), n, pool);
     benchmark::ClobberMemory();
   }
-  const double flops = 2.0 * static_cast<double>(m * n * k);
-  state.counters["GFLOPS"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["of_peak"] =
-      benchmark::Counter(flops * 1e-9 / peaks[threads], benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["weights_GBs"] =
-      benchmark::Counter(static_cast<double>(w.bytes()) * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  Rate(state, k, n, m, threads, static_cast<double>(w.bytes()));
 }
 
 }  // namespace
@@ -91,6 +103,7 @@ int main(int argc, char** argv) {
                 peaks[threads], iha::bench::ReadBandwidthGBs(threads, size_t{128} << 20),
                 iha::kernels::CurrentSimdTarget().name.c_str());
   }
+  std::printf("rival: %s\n", iha::bench::TorchVersion().c_str());
   for (const size_t k : {576, 2048, 8192}) {
     std::printf("K = %zu: relative rms error of one chain %.2g\n", k, ChainError(k));
   }
@@ -102,11 +115,16 @@ int main(int argc, char** argv) {
         for (const int threads : {1, 2}) {
           const std::string name = std::string("matmul/") + type_name + "/" + std::to_string(k) + "x" +
                                    std::to_string(n) + "/M" + std::to_string(m) + "/threads" + std::to_string(threads);
-          auto* registered = benchmark::RegisterBenchmark(
-              name.c_str(), [=](benchmark::State& state) { Matmul(state, type, k, n, m, threads); });
-          registered->Unit(benchmark::kMicrosecond);
           // One thread is timed by its CPU clock: other jobs may share the cores.
-          if (threads > 1) registered->UseRealTime();
+          const auto add = [&](const std::string& full, auto body) {
+            auto* registered = benchmark::RegisterBenchmark(full.c_str(), body);
+            registered->Unit(benchmark::kMicrosecond);
+            if (threads > 1) registered->UseRealTime();
+          };
+          add(name, [=](benchmark::State& state) { Matmul(state, type, k, n, m, threads); });
+          if (type == StorageType::kF16 || iha::bench::TorchVersion().empty()) continue;
+          const bool bf16 = type == StorageType::kBF16;
+          add("torch/" + name, [=](benchmark::State& state) { TorchMatmul(state, bf16, k, n, m, threads); });
         }
       }
     }

@@ -66,6 +66,9 @@ TEST_F(BadInput, RunNamesTheFlag) {
   Expect({"iha-eval", "run", "--model", Path("fake"), "--model", Path("fake"), "--bench", "gsm8k_demo"}, 3,
          "given twice");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--device", "cuda"}, 4, "--device cuda");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--numerics", "torch", "--device",
+          "emulated"},
+         3, "--numerics torch: --device emulated; expected cpu or cuda");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k", "--numerics", "fake", "--data-root",
           Path("nodata"), "--out", Path("o")},
          3, "data import");

@@ -8,7 +8,9 @@
 
 #include "common/file.h"
 #include "model/fake_model.h"
+#include "tests/model/torch/require_torch.h"
 #include "tests/support/programs.h"
+#include "tests/support/roots.h"
 #include "tests/support/temp_dir.h"
 
 namespace iha {
@@ -206,6 +208,18 @@ TEST_F(RunTest, APromptLongerThanTheContextIsUnscoredByName) {
   const auto table = nlohmann::json::parse(Read("short", "table.json"));
   EXPECT_EQ(table["rows"][0]["cells"][0]["scored"], 0);
   EXPECT_EQ(table["rows"][0]["cells"][0]["unscored"]["prompt_too_long"], 3);
+}
+
+// The whole way, from the flag to the footer: a worker that has the module takes the job.
+TEST_F(RunTest, NumericsTorchRunsThroughLibTorch) {
+  IHA_REQUIRE_TORCH();
+  IHA_REQUIRE_MODEL(model);
+  const RunResult run =
+      RunProgram({"iha-eval", "run", "--model", model, "--bench", "gsm8k_demo?fewshot=1&max_new_tokens=8", "--limit",
+                  "1", "--numerics", "torch", "--out", Out("torch")});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("numerics torch/1-torch2.11.0/weights=stored/act=f32/kv=f32 (sampled)"));
+  EXPECT_THAT(run.out, HasSubstr("1/1"));
 }
 
 }  // namespace

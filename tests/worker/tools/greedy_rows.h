@@ -10,7 +10,8 @@ namespace iha::tools::testing {
 // Runs the first `limit` rows (0 = all) in one go. A differing token is an error where the float64 gap between the two
 // best is above the noise of float32 (5e-4: ten times the largest logit error that the parity tests allow); after a
 // near tie the row goes its own way.
-inline void ExpectGreedyRows(const std::string& model, const std::string& cases, size_t limit) {
+inline void ExpectGreedyRows(const std::string& model, const std::string& cases, size_t limit,
+                             const std::vector<std::string>& flags = {}) {
   std::ifstream file(cases + "/hf_parity/greedy.jsonl");
   std::vector<nlohmann::json> expected;
   std::string input;
@@ -19,7 +20,9 @@ inline void ExpectGreedyRows(const std::string& model, const std::string& cases,
     input += nlohmann::json{{"id", expected.back()["id"]}, {"ids", expected.back()["prompt_ids"]}}.dump() + "\n";
   }
   ASSERT_FALSE(expected.empty());
-  const RunResult result = RunTool({"generate", "--model", model, "--ignore-eos", "--max-new-tokens", "64"}, input);
+  std::vector<std::string> arguments = {"generate", "--model", model, "--ignore-eos", "--max-new-tokens", "64"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const RunResult result = RunTool(arguments, input);
   ASSERT_EQ(result.exit.code, 0) << result.exit.ToString() << result.err;
   const auto rows = Rows(result.out);
   ASSERT_EQ(rows.size(), expected.size());
