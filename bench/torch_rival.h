@@ -12,7 +12,7 @@ namespace iha::bench {
 // "LibTorch 2.11.0", or "" in a build without it: then there are no rivals and nothing below may be called.
 std::string TorchVersion();
 
-// at::linear, [m, k] x [n, k]^T; bf16: activations, weights and results are bf16 (ours keeps activations fp32).
+// at::linear_out, [m, k] x [n, k]^T; bf16: activations, weights and results are bf16 (ours keeps activations fp32).
 std::function<void()> TorchLinear(bool bf16, size_t k, size_t n, size_t m, int threads);
 // at::scaled_dot_product_attention of `heads` query heads over one KV head; prefill: causal over all tokens, else one
 // query a head.

@@ -2,11 +2,16 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "common/errors.h"
 #include "common/module_path.h"
 #include "common/status_macros.h"
 
 namespace iha::model {
+
+// libgomp reads it when it is loaded, and from nowhere else.
+void PrepareForBackendModules() { setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0); }
 
 absl::StatusOr<const BackendModule*> LoadBackendModule(const std::string& name) {
   IHA_RETURN_IF_ERROR(FindBackendModule(name));

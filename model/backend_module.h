@@ -35,6 +35,10 @@ struct BackendModule {
   absl::StatusOr<std::unique_ptr<Backend>> (*open)(const BackendRequest& request) = nullptr;
 };
 
+// First thing in main, while there is one thread: LibTorch's threads (OpenMP) shall sleep between parallel parts. By
+// default they spin, which on shared cores makes a step ten times longer. What the environment says already stays.
+void PrepareForBackendModules();
+
 // The module named `name`, loaded at the first call.
 absl::StatusOr<const BackendModule*> LoadBackendModule(const std::string& name);
 

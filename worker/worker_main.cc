@@ -15,6 +15,7 @@
 #include "common/shutdown.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "model/backend_module.h"
 #include "proto/link/grpc_log.h"
 #include "worker/engine/kv_budget.h"
 #include "worker/link/grpc_worker_api.h"
@@ -147,4 +148,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace iha::worker
 
-int main(int argc, char** argv) { return iha::worker::Main(argc, argv); }
+int main(int argc, char** argv) {
+  iha::model::PrepareForBackendModules();
+  return iha::worker::Main(argc, argv);
+}

@@ -7,6 +7,7 @@
 #include "common/nearest.h"
 #include "common/text.h"
 #include "common/version.h"
+#include "model/backend_module.h"
 #include "worker/tools/tool.h"
 
 namespace iha::tools {
@@ -52,4 +53,7 @@ int Fail(std::string_view command, const absl::Status& status) {
 
 }  // namespace iha::tools
 
-int main(int argc, char** argv) { return iha::tools::Main(argc, argv); }
+int main(int argc, char** argv) {
+  iha::model::PrepareForBackendModules();
+  return iha::tools::Main(argc, argv);
+}
