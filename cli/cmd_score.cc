@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/scoring/answer_metric.h"
 #include "benchmarks/scoring/lines.h"
+#include "benchmarks/scoring/math/math_robust.h"
 #include "cli/command.h"
 #include "common/errors.h"
 #include "common/jsonl_tool.h"
@@ -19,6 +21,8 @@ struct Flags {
   int64_t k = 0;  // 0: all outputs of the line
   std::string file = "-";
 };
+
+constexpr const char* kMathRobust = "math.robust";
 
 // Whole numbers print as such.
 Json NumberOf(const scoring::Rational& value) {
@@ -37,6 +41,34 @@ absl::Status ScoreStep(const Flags& flags, const Json& in, Json& out) {
   out["extracted"] = TextOrNull(result.extracted);
   out["correct"] = result.correct;
   out["reason"] = result.reason;
+  return absl::OkStatus();
+}
+
+std::string ReasonOf(const scoring::MathVerdict& verdict) {
+  return fmt::format("{}: {}", scoring::NameOf(verdict.outcome), verdict.rule);
+}
+
+absl::Status MathStep(const Json& in, Json& out) {
+  std::string gold;
+  std::string output;
+  IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
+  IHA_RETURN_IF_ERROR(GetString(in, "output", output));
+  const scoring::MathAnswer answer = scoring::ExtractMathAnswer(output);
+  const scoring::MathVerdict verdict = scoring::JudgeMath(gold, output);
+  out["extracted"] = answer.found() ? Json(answer.text) : Json(nullptr);
+  out["correct"] = verdict.equal();
+  out["reason"] = fmt::format("{}; {}", answer.step, ReasonOf(verdict));
+  return absl::OkStatus();
+}
+
+absl::Status EquivStep(const Json& in, Json& out) {
+  std::string gold;
+  std::string answer;
+  IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
+  IHA_RETURN_IF_ERROR(GetString(in, "answer", answer));
+  const scoring::MathVerdict verdict = scoring::JudgeMath(gold, answer);
+  out["equal"] = verdict.equal();
+  out["reason"] = ReasonOf(verdict);
   return absl::OkStatus();
 }
 
@@ -69,6 +101,17 @@ int RunScore(const std::string& benchmark, const Flags& flags) {
                             flags.file);
 }
 
+absl::Status CheckMathMetric(const std::string& metric) {
+  if (metric == kMathRobust) return absl::OkStatus();
+  return InvalidArgument("metric: unknown '{}'; known: {}", metric, kMathRobust);
+}
+
+int RunMath(const std::string& name, const std::string& answer_field, const Flags& flags,
+            const std::function<absl::Status(const Json&, Json&)>& step) {
+  if (const absl::Status status = CheckMathMetric(flags.metric); !status.ok()) return Fail(name, status);
+  return RunJsonlToolOnFile({.name = "iha-eval " + name, .consumes = {"gold", answer_field}, .step = step}, flags.file);
+}
+
 int RunVote(const Flags& flags) {
   if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return Fail("vote", status);
   const auto rule = scoring::ParseVoteRule(flags.rule);
@@ -94,6 +137,22 @@ void AddScore(CLI::App& app, Command& command) {
       "Example:\n  echo '{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}' | iha-eval score gsm8k --metric "
       "gsm8k.strict_match");
   gsm8k->callback([flags, &command] { command.exit_code = RunScore("gsm8k", *flags); });
+
+  CLI::App* math =
+      score->add_subcommand("math", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");
+  math->add_option("--metric", flags->metric, "math.robust")->required();
+  math->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  math->footer(
+      "Example:\n  echo '{\"id\":1,\"gold\":\"1/2\",\"output\":\"so 0.5\"}' | iha-eval score math --metric "
+      "math.robust");
+  math->callback([flags, &command] { command.exit_code = RunMath("score math", "output", *flags, MathStep); });
+  CLI::App* equiv = score->add_subcommand("equiv", "{\"id\",\"gold\",\"answer\"} to {\"id\",\"equal\",\"reason\"}");
+  equiv->add_option("--metric", flags->metric, "math.robust")->required();
+  equiv->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  equiv->footer(
+      "Example:\n  echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
+      "math.robust");
+  equiv->callback([flags, &command] { command.exit_code = RunMath("score equiv", "answer", *flags, EquivStep); });
 
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
   vote->add_option("--metric", flags->metric, "metric that extracts and grades")->required();

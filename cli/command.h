@@ -32,7 +32,7 @@ void AddImport(CLI::App& app, Command& command);    // import gguf
 void AddInspect(CLI::App& app, Command& command);
 
 void AddBench(CLI::App& app, Command& command);  // bench list, bench show, data import
-void AddScore(CLI::App& app, Command& command);  // score gsm8k, vote
+void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv, vote
 void AddToolCommands(CLI::App& app,
                      Command& command);           // generate, logits, check-oracle, upcycle: passed through to iha-tool
 void AddRun(CLI::App& app, Command& command);     // run, sweep example

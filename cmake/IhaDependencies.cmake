@@ -18,6 +18,12 @@ find_library(GMP_LIBRARY gmp REQUIRED)
 add_library(iha_flint INTERFACE)
 target_include_directories(iha_flint SYSTEM INTERFACE "${FLINT_INCLUDE_DIR}")
 target_link_libraries(iha_flint INTERFACE "${FLINT_LIBRARY}" "${GMP_LIBRARY}")
+# Arb (ball arithmetic for grading).
+find_path(ARB_INCLUDE_DIR arb.h REQUIRED)
+find_library(ARB_LIBRARY NAMES flint-arb arb REQUIRED)
+add_library(iha_arb INTERFACE)
+target_include_directories(iha_arb SYSTEM INTERFACE "${ARB_INCLUDE_DIR}")
+target_link_libraries(iha_arb INTERFACE "${ARB_LIBRARY}" iha_flint)
 
 if(NOT IHA_ENGINE_ONLY)
   find_package(Protobuf REQUIRED)

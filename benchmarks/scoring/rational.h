@@ -56,6 +56,10 @@ class Rational {
   int Sign() const { return fmpq_sgn(value_); }
   bool IsInteger() const { return fmpz_is_one(fmpq_denref(value_)) != 0; }
 
+  // FLINT's own view, for callers that compute with fmpq, fmpq_mpoly or arb; valid while this object lives.
+  const fmpq* raw() const { return value_; }
+  fmpq* mutable_raw() { return value_; }
+
   // As a Score. Exact when numerator and denominator fit 63 bits; otherwise rounded to the nearest multiple of 2^-62,
   // halves away from zero. (Maj@k and pass@k of up to 64 samples have binomials below 2^61, so rounding is rare.)
   // The value must lie in [-1, 1].

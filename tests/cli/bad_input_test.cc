@@ -155,6 +155,19 @@ TEST_F(BadInput, LineToolsReportTheLineAndGoOn) {
   Expect({"iha-eval", "score", "gsm8k", "--metric", "gsm8k.strict"}, 3, "gsm8k.strict_match", "{}");
 }
 
+TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
+  const RunResult result =
+      RunProgram({"iha-eval", "score", "equiv", "--metric", "math.robust"},
+                 "{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"so \\\\boxed{0.5}\",\"extra\":[1]}\n"
+                 "{\"id\":2,\"gold\":\"5\"}\n"
+                 "{\"id\":3,\"gold\":\"5\",\"answer\":\"\\\\sqrt{\"}\n");
+  EXPECT_EQ(result.exit.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("line 2: field \"answer\": missing"));
+  EXPECT_THAT(result.out, HasSubstr("{\"id\":1,\"extra\":[1],\"equal\":true,\"reason\":\"equal: "));
+  EXPECT_THAT(result.out, HasSubstr("{\"id\":3,\"equal\":false,\"reason\":\"undecided: "));
+  Expect({"iha-eval", "score", "equiv", "--metric", "gsm8k.robust"}, 3, "math.robust", "{}");
+}
+
 TEST_F(BadInput, CheckpointsAreNamed) {
   Expect({"iha-eval", "tokenize", "--model", Path("empty")}, 3, "tokenizer.json");
   std::filesystem::create_directory(Path("unknown"));

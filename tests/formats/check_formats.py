@@ -92,6 +92,8 @@ def check_tools():
         check_lines("score", run("score", "gsm8k", "--metric", metric,
                                  stdin='{"id":1,"gold":"18","output":"#### 18"}\n{"id":2,"gold":"18","output":"?"}\n'),
                     "score")
+    check_lines("equiv", run("score", "equiv", "--metric", "math.robust", stdin='{"id":1,"gold":"0.5","answer":"1/2"}\n'),
+                "equiv")
     check_lines("vote", run("vote", "--metric", "gsm8k.robust", stdin='{"id":1,"gold":"7","outputs":["#### 7","?"]}\n'),
                 "vote")
     check_lines("tokenize", run("tokenize", "--model", model, stdin='{"text":"Hello"}\n'), "tokenize")

@@ -1,0 +1,114 @@
+#include "benchmarks/scoring/math/balls.h"
+
+#include <algorithm>
+
+#include "benchmarks/scoring/math/ball_eval.h"
+
+namespace iha::scoring::math {
+namespace {
+
+constexpr slong kDigitsBits = 200;  // 60 decimal digits
+constexpr int kEnoughPoints = 6;
+
+enum class AtPoint : uint8_t { kAgree, kApart, kUnknown };
+
+// |difference| < 2^-200 x max(1, |a|), for a difference that contains zero.
+bool Tight(const Complex& difference, const Complex& a) {
+  mag_t radius;
+  mag_t size;
+  mag_init(radius);
+  mag_init(size);
+  acb_get_mag(radius, difference.get());
+  acb_get_mag_lower(size, a.get());
+  if (mag_cmp_2exp_si(size, 0) < 0) mag_one(size);
+  mag_mul_2exp_si(size, size, -kDigitsBits);
+  const bool tight = mag_cmp(radius, size) < 0;
+  mag_clear(radius);
+  mag_clear(size);
+  return tight;
+}
+
+AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, slong max_precision) {
+  for (slong precision = 64; precision <= max_precision; precision *= precision == 64 ? 4 : 2) {
+    Complex left;
+    Complex right;
+    if (!evaluator.Eval(a, precision, left) || !evaluator.Eval(b, precision, right)) {
+      // Higher precision may tell a pole or a sign apart from zero; a value that is undefined stays so.
+      continue;
+    }
+    Complex difference;
+    acb_sub(difference.get(), left.get(), right.get(), precision);
+    if (!acb_contains_zero(difference.get())) return AtPoint::kApart;
+    if (Tight(difference, left)) return AtPoint::kAgree;
+  }
+  return AtPoint::kUnknown;
+}
+
+}  // namespace
+
+Ball CompareBalls(const Tree& tree, Ref a, Ref b, const BallOptions& options, int64_t& work) {
+  if (a == kNoRef || b == kNoRef) return Ball::kUndecided;
+  const std::set<std::string> whole = WholeSymbols(tree, a, b);
+  BallEvaluator evaluator(tree, options, whole, work);
+  const auto precision = static_cast<slong>(tree.budget().precision);
+  if (!HasSymbols(tree, a) && !HasSymbols(tree, b)) {
+    const AtPoint at = CompareAt(evaluator, a, b, precision);
+    return at == AtPoint::kAgree ? Ball::kEqual : at == AtPoint::kApart ? Ball::kDifferent : Ball::kUndecided;
+  }
+  int agreed = 0;
+  for (int64_t point = 0; point < tree.budget().points && work > 0; ++point) {
+    evaluator.SetPoint(point);
+    const AtPoint at = CompareAt(evaluator, a, b, precision);
+    if (at == AtPoint::kApart) return Ball::kDifferent;
+    if (at == AtPoint::kAgree && ++agreed >= kEnoughPoints) return Ball::kEqual;
+  }
+  return Ball::kUndecided;
+}
+
+std::optional<int> OrderOf(const Tree& tree, Ref a, Ref b, int64_t& work) {
+  if (a == kNoRef || b == kNoRef) return std::nullopt;
+  if (tree.Is(a, Kind::kNumber) && tree.Is(b, Kind::kNumber)) {
+    const auto order = tree[a].value <=> tree[b].value;
+    return order < 0 ? -1 : order > 0 ? 1 : 0;
+  }
+  if (HasSymbols(tree, a) || HasSymbols(tree, b)) return std::nullopt;
+  const std::set<std::string> whole;
+  const BallOptions options;
+  BallEvaluator evaluator(tree, options, whole, work);
+  for (slong precision = 64; precision <= tree.budget().precision; precision *= precision == 64 ? 4 : 2) {
+    Complex left;
+    Complex right;
+    if (!evaluator.Eval(a, precision, left) || !evaluator.Eval(b, precision, right)) continue;
+    Complex difference;
+    acb_sub(difference.get(), left.get(), right.get(), precision);
+    if (!arb_contains_zero(difference.im())) return std::nullopt;
+    if (arb_is_positive(difference.re())) return 1;
+    if (arb_is_negative(difference.re())) return -1;
+    if (Tight(difference, left)) return 0;
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> Within(const Tree& tree, Ref a, Ref b, const Rational& bound, int64_t& work) {
+  if (a == kNoRef || b == kNoRef || HasSymbols(tree, a) || HasSymbols(tree, b)) return std::nullopt;
+  const std::set<std::string> whole;
+  const BallOptions options;
+  BallEvaluator evaluator(tree, options, whole, work);
+  constexpr slong kPrecision = 256;
+  Complex left;
+  Complex right;
+  if (!evaluator.Eval(a, kPrecision, left) || !evaluator.Eval(b, kPrecision, right)) return std::nullopt;
+  acb_sub(left.get(), left.get(), right.get(), kPrecision);
+  arb_t distance;
+  arb_t limit;
+  arb_init(distance);
+  arb_init(limit);
+  acb_abs(distance, left.get(), kPrecision);
+  arb_set_fmpq(limit, bound.raw(), kPrecision);
+  const bool yes = arb_le(distance, limit) != 0;
+  arb_clear(distance);
+  arb_clear(limit);
+  return yes;
+}
+
+}  // namespace iha::scoring::math

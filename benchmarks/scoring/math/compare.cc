@@ -1,0 +1,50 @@
+#include "benchmarks/scoring/math/compare.h"
+
+#include "benchmarks/scoring/math/clean.h"
+
+namespace iha::scoring::math {
+namespace {
+
+constexpr int kMaxCompareDepth = 40;
+
+}  // namespace
+
+Result Comparer::Compare(Ref a, Ref b) {
+  if (a == kNoRef || b == kNoRef || tree_.full()) return Undecided("budget: nodes");
+  if (--left_ < 0 || work_ < 0) return Undecided("budget: comparisons");
+  if (depth_ >= kMaxCompareDepth) return Undecided("budget: depth");
+  if (tree_.Key(a) == tree_.Key(b)) return Equal("same form");
+  struct Guard {
+    explicit Guard(int& level) : depth(level) { ++depth; }
+    ~Guard() { --depth; }
+    int& depth;
+  } const guard(depth_);
+
+  if (auto region = CompareRegions(a, b)) return *std::move(region);
+  const bool left_relation = tree_.Is(a, Kind::kRelation);
+  const bool right_relation = tree_.Is(b, Kind::kRelation);
+  const bool lists = tree_.Is(a, Kind::kList) || tree_.Is(b, Kind::kList) || Contains(tree_, a, Kind::kPlusMinus) ||
+                     Contains(tree_, b, Kind::kPlusMinus);
+  if (left_relation && right_relation && !lists) return CompareRelations(a, b);
+  if ((left_relation || right_relation) && !(left_relation && right_relation) && !tree_.Is(a, Kind::kList) &&
+      !tree_.Is(b, Kind::kList)) {
+    const Ref value = ValueOf(left_relation ? a : b);
+    if (value == kNoRef) return Different("relation against a value");
+    Result result = left_relation ? Compare(value, b) : Compare(a, value);
+    if (result.outcome == MathOutcome::kEqual) result.rule = "name = value: " + result.rule;
+    return result;
+  }
+  if (auto matrices = CompareMatrices(a, b)) return *std::move(matrices);
+  if (auto collections = CompareCollections(a, b)) return *std::move(collections);
+  if (left_relation || right_relation) return Different("relation");
+  if (tree_.Is(a, Kind::kText) || tree_.Is(b, Kind::kText)) {
+    const bool same = tree_.kind(a) == tree_.kind(b) && TextKey(tree_[a].text) == TextKey(tree_[b].text);
+    return same ? Equal("text") : Different("text");
+  }
+  if (auto special = CompareSpecial(a, b)) return *std::move(special);
+  if (tree_.Is(a, Kind::kBig) && tree_.Is(b, Kind::kBig)) return CompareBig(a, b);
+  if (IsScalar(a) && IsScalar(b)) return CompareScalars(a, b);
+  return Different("forms that don't compare");
+}
+
+}  // namespace iha::scoring::math

@@ -1,0 +1,107 @@
+// Multiple choice letters (docs/grading.md, rule `choice`).
+#include <algorithm>
+
+#include "benchmarks/scoring/extract_robust.h"
+#include "benchmarks/scoring/math/clean.h"
+#include "benchmarks/scoring/math/extract_impl.h"
+#include "benchmarks/scoring/math/words.h"
+#include "common/text.h"
+
+namespace iha::scoring::math {
+namespace {
+
+using std::string_view;
+
+constexpr size_t kChoiceWindow = 4000;
+
+bool IsChoiceLetter(char c) { return c >= 'A' && c <= 'J'; }
+
+// A capital A to J that stands alone at `pos`: no letter or digit beside it. "A" in front of a word is the article.
+bool StandsAlone(string_view text, size_t pos) {
+  const auto joined = [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '\'' || c == '_' || c == '^'; };
+  if (!IsChoiceLetter(text[pos]) || (pos > 0 && (joined(text[pos - 1]) || text[pos - 1] == '\\'))) return false;
+  if (pos + 1 < text.size() && joined(text[pos + 1])) return false;
+  const bool word_behind =
+      pos + 2 < text.size() && text[pos + 1] == ' ' && text[pos + 2] >= 'a' && text[pos + 2] <= 'z';
+  const string_view behind = text.substr(std::min(pos + 2, text.size()));
+  const bool goes_on = behind.starts_with("is") || behind.starts_with("non") || behind.starts_with("or") ||
+                       behind.starts_with("and") || behind.starts_with("because") || behind.starts_with("since") ||
+                       behind.starts_with("not") || behind.starts_with("nicht") || behind.starts_with("et") ||
+                       behind.starts_with("et ") || behind.starts_with("as ");
+  return !(text[pos] == 'A' && word_behind && !goes_on);
+}
+
+std::optional<char> FirstAlone(string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (StandsAlone(text, i)) return text[i];
+  }
+  return std::nullopt;
+}
+
+// Letters of other alphabets in the order of A, B, C, D.
+std::optional<char> NativeLetter(string_view text) {
+  static constexpr string_view kAlphabets[][4] = {
+      {"أ", "ب", "ج", "د"}, {"А", "Б", "В", "Г"}, {"अ", "ब", "स", "द"}, {"ए", "बी", "सी", "डी"}, {"क", "ख", "ग", "घ"},
+      {"ক", "খ", "গ", "ঘ"}, {"ก", "ข", "ค", "ง"}, {"Α", "Β", "Γ", "Δ"}, {"가", "나", "다", "라"}};
+  for (const auto& alphabet : kAlphabets) {
+    for (size_t i = 0; i < 4; ++i) {
+      if (text == alphabet[i]) return static_cast<char>('A' + i);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<char> BareChoice(string_view answer) {
+  std::string plain;
+  bool escaped = false;
+  for (const char c : CleanAnswer(answer.substr(0, 400))) {
+    if (c == '{' || c == '}' || c == '*') continue;
+    plain += c;
+    escaped = escaped || c == '\\';
+  }
+  for (const string_view command :
+       {"\\textbf", "\\text", "\\mathrm", "\\mathbf", "\\left", "\\right", "\\ ", "\\quad", "\\mbox"}) {
+    for (size_t at = plain.find(command); escaped && at != std::string::npos; at = plain.find(command, at)) {
+      plain.erase(at, command.size());
+    }
+  }
+  string_view text = TrimSpaces(plain);
+  while (!text.empty() && (text.back() == '.' || text.back() == ','))
+    text = TrimSpaces(text.substr(0, text.size() - 1));
+  const bool parenthesised = text.size() >= 3 && text[0] == '(' && text[2] == ')' && IsChoiceLetter(text[1]);
+  if (parenthesised) return text[1];
+  if (text.size() == 1 && IsChoiceLetter(text[0])) return text[0];
+  if (text.size() >= 2 && IsChoiceLetter(text[0]) &&
+      (text[1] == ')' || (text.size() > 2 && text[1] == '.' && text[2] == ' ')))
+    return text[0];
+  return NativeLetter(text);
+}
+
+std::optional<char> ExtractChoice(string_view text) {
+  if (text.size() > kChoiceWindow) text.remove_prefix(text.size() - kChoiceWindow);
+  if (const auto boxed = LastBoxed(text, text.size())) return BareChoice(boxed->content);
+  if (const auto bare = BareChoice(text)) return bare;
+  const std::string lower = LowerAscii(text);
+  const size_t phrase = BehindLastPhrase(lower, false, 0);
+  if (phrase != string_view::npos) {
+    const string_view behind = text.substr(phrase);
+    if (const auto letter = FirstAlone(behind)) return letter;
+    string_view word = TrimSpaces(behind);
+    word = word.substr(0, word.find_first_of(" \n.,*"));
+    if (const auto native = NativeLetter(word)) return native;
+  }
+  // "B. not A": the letter that the text begins with.
+  if (!text.empty() && IsChoiceLetter(text[0]) && StandsAlone(text, 0)) return text[0];
+  // The last "(C)", else the last lone letter.
+  for (size_t i = text.size(); i-- > 1;) {
+    if (text[i - 1] == '(' && i + 1 < text.size() && text[i + 1] == ')' && IsChoiceLetter(text[i])) return text[i];
+  }
+  for (size_t i = text.size(); i-- > 0;) {
+    if (StandsAlone(text, i)) return text[i];
+  }
+  return std::nullopt;
+}
+
+}  // namespace iha::scoring::math

@@ -1,0 +1,21 @@
+// extract_impl.h: parts of the extraction that its own files and the judge share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace iha::scoring::math {
+
+// A text that is an answer as it stands: no words of prose, or nothing but a few words.
+bool IsWholeAnswer(std::string_view text);
+
+// The letter (A to J) that a text chooses: "(C) 5", "the answer is C", "B. not A"; nullopt when it chooses none.
+std::optional<char> ExtractChoice(std::string_view text);
+// The letter that an extracted answer is, alone or in parentheses, with or without the text of the choice.
+std::optional<char> BareChoice(std::string_view answer);
+
+// Where the last answer phrase of `lower` (text in lower case) ends, at or behind `from`; npos when there is none.
+size_t BehindLastPhrase(std::string_view lower, bool strong, size_t from);
+
+}  // namespace iha::scoring::math

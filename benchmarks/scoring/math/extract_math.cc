@@ -1,0 +1,435 @@
+// ExtractMathAnswer (math_robust.h): the steps are in docs/grading.md, "Extraction".
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <vector>
+
+#include "benchmarks/scoring/extract_robust.h"
+#include "benchmarks/scoring/math/extract_impl.h"
+#include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/math/words.h"
+
+namespace iha::scoring {
+namespace math {
+namespace {
+
+using std::string_view;
+
+constexpr size_t kNone = string_view::npos;
+constexpr size_t kWindow = 20000;  // what is searched for phrases and last expressions: the end of the text
+constexpr size_t kSentence = 600;
+constexpr int kMaxBoxes = 40;
+constexpr size_t kMaxWholeWords = 6;
+
+bool StopWord(string_view word) {
+  static const auto* const kWords = new std::unordered_set<string_view>{
+      "is",   "the", "it",  "of",    "to",   "be",   "we",   "so",   "for",   "are",  "was", "has", "not",
+      "no",   "its", "by",  "as",    "at",   "an",   "if",   "all",  "let",   "get",  "can", "our", "use",
+      "only", "que", "est", "un",    "une",  "de",   "la",   "le",   "il",    "donc", "der", "die", "das",
+      "ist",  "el",  "los", "there", "that", "this", "then", "thus", "hence", "from"};
+  return kWords->contains(word);
+}
+
+// A run of ASCII letters that belongs to prose, not to a formula.
+bool IsProse(string_view run) {
+  const std::string lower = LowerAscii(run);
+  if (StopWord(lower)) return true;
+  if (run.size() < 3 || PlainCommand(lower).has_value() || IsUnit(lower) || IsConnective(lower) ||
+      IsPercentWord(lower) || MonthOf(lower).has_value() || MultiplierOf(lower).has_value() ||
+      NumberWord(lower).has_value()) {
+    return false;
+  }
+  const bool capitals = std::all_of(run.begin(), run.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (capitals || std::is_sorted(run.begin(), run.end())) return false;
+  return run.size() >= 6 || lower.find_first_of("aeiouy") != std::string::npos;
+}
+
+bool IsDateLike(string_view text) {
+  if (text.size() > 40) return false;
+  const std::string lower = LowerAscii(text);
+  for (size_t i = 0; i < lower.size();) {
+    size_t end = i;
+    while (end < lower.size() && IsAsciiLetter(lower[end])) ++end;
+    if (end > i + 3 && MonthOf(string_view(lower).substr(i, end - i)).has_value()) return true;
+    i = end + 1;
+  }
+  return false;
+}
+
+struct Shape {
+  size_t prose = 0;  // words
+  size_t words = 0;
+  bool digits = false;
+  bool formula = false;  // marks of mathematics
+};
+
+// Looks at the words outside of commands and \text{...}.
+Shape ShapeOf(string_view text) {
+  Shape shape;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\\') {
+      size_t start = i + 1;
+      while (start < text.size() && text[start] == '\\') ++start;  // escaped twice
+      size_t end = start;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const string_view name = text.substr(start, end - start);
+      const bool skips = name.starts_with("text") || name.starts_with("math") || name == "begin" || name == "end" ||
+                         name == "mbox" || name == "operatorname" || name == "angle" || name == "triangle";
+      if (skips && end < text.size() && text[end] == '{') end = std::min(text.find('}', end), text.size() - 1) + 1;
+      shape.formula = true;
+      i = std::max(end, i + 2);
+    } else if (IsAsciiLetter(c)) {
+      size_t end = i;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const bool glued = (i > 0 && (IsAsciiDigit(text[i - 1]) || text[i - 1] == '_')) ||
+                         (end < text.size() && IsAsciiDigit(text[end]));
+      ++shape.words;
+      if (!glued && IsProse(text.substr(i, end - i))) ++shape.prose;
+      i = end;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
+      if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
+      shape.digits = shape.digits || IsAsciiDigit(c);
+      shape.formula = shape.formula || string_view("$^_=<>+*/[]{}|").find(c) != kNone;
+      ++i;
+    }
+  }
+  return shape;
+}
+
+string_view Strip(string_view text) {
+  const auto junk = [](char c) { return IsAsciiSpace(c) || c == '*' || c == '"' || c == '`'; };
+  while (!text.empty() && (junk(text.front()) || text.front() == ':' || text.front() == '.') &&
+         !(text.front() == '.' && text.size() > 1 && IsAsciiDigit(text[1]))) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && junk(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// What joins two answers into one list: blanks, "$", punctuation, math delimiters, \quad, "and", "or".
+bool OnlyJoins(string_view gap) {
+  if (gap.size() > 60) return false;
+  for (size_t i = 0; i < gap.size();) {
+    const string_view rest = gap.substr(i);
+    size_t length = 0;
+    for (const string_view word : {"\\text{and}",
+                                   "\\text{ and }",
+                                   "\\text{or}",
+                                   "\\text{ or }",
+                                   "\\qquad",
+                                   "\\quad",
+                                   "\\text{, and }",
+                                   "and",
+                                   "or",
+                                   "\\(",
+                                   "\\)",
+                                   "\\[",
+                                   "\\]",
+                                   "\\,",
+                                   "\\;",
+                                   "\\ ",
+                                   "\\!",
+                                   "\\:",
+                                   "\\text{ and}",
+                                   "\\text{and }"}) {
+      if (rest.starts_with(word)) {
+        length = word.size();
+        break;
+      }
+    }
+    if (length == 0 && (IsAsciiSpace(rest[0]) || string_view("$,;.&*").find(rest[0]) != kNone)) length = 1;
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
+struct Boxes {
+  std::string answer;
+  size_t end = 0;  // behind the last box
+};
+
+std::optional<Boxes> LastBoxes(string_view text) {
+  auto box = LastBoxed(text, text.size());
+  if (!box.has_value()) return std::nullopt;
+  const auto end_of = [&](const Boxed& b) {
+    return static_cast<size_t>(b.content.data() - text.data()) + b.content.size() + 1;
+  };
+  Boxes out;
+  out.end = end_of(*box);
+  std::vector<string_view> parts = {box->content};
+  for (int i = 0; i < kMaxBoxes; ++i) {
+    const auto before = LastBoxed(text, box->begin);
+    if (!before.has_value() || end_of(*before) > box->begin) break;
+    if (!OnlyJoins(text.substr(end_of(*before), box->begin - end_of(*before)))) break;
+    if (std::find(parts.begin(), parts.end(), before->content) == parts.end()) parts.push_back(before->content);
+    box = before;
+  }
+  for (size_t i = parts.size(); i-- > 0;) {
+    out.answer += TrimSpaces(parts[i]);
+    if (i > 0) out.answer += ", ";
+  }
+  return out;
+}
+
+struct Segment {
+  size_t begin = 0;  // delimiters included
+  size_t end = 0;
+};
+
+// The mathematics between delimiters. A "$" that encloses prose is a currency sign.
+std::vector<Segment> MathSegments(string_view text) {
+  std::vector<Segment> out;
+  for (size_t i = 0; i < text.size();) {
+    string_view open;
+    string_view close;
+    for (const auto& [o, c] : std::initializer_list<std::pair<string_view, string_view>>{
+             {"$$", "$$"}, {"$", "$"}, {"\\(", "\\)"}, {"\\[", "\\]"}}) {
+      if (text.substr(i).starts_with(o)) {
+        open = o;
+        close = c;
+        break;
+      }
+    }
+    if (text[i] == '\\' && open.empty()) {
+      i += 2;
+      continue;
+    }
+    if (open.empty()) {
+      ++i;
+      continue;
+    }
+    size_t end = text.find(close, i + open.size());
+    while (end != kNone && close == "$" && end > 0 && text[end - 1] == '\\') end = text.find(close, end + 1);
+    const size_t length = end == kNone ? 0 : end - i - open.size();
+    if (end == kNone || length == 0 || length > 2000 || ShapeOf(text.substr(i + open.size(), length)).prose > 2) {
+      i += open.size();
+      continue;
+    }
+    out.push_back({i, end + close.size()});
+    i = end + close.size();
+  }
+  return out;
+}
+
+// A lone name ("x", "f(x)", "ABC") states nothing.
+bool IsLoneName(string_view segment) {
+  std::string plain;
+  for (const char c : segment) {
+    if (string_view("$\\()[] {}").find(c) == kNone) plain += c;
+  }
+  return plain.size() <= 4 && std::all_of(plain.begin(), plain.end(), IsAsciiLetter);
+}
+
+// The last number of a text, with its sign, marks and percent sign.
+std::optional<Segment> LastPlainNumber(string_view text, size_t limit) {
+  const auto part = [](char c) { return IsAsciiDigit(c) || c == '.' || c == ',' || c == '/' || c == ':'; };
+  size_t end = std::min(limit, text.size());
+  while (end > 0) {
+    while (end > 0 && !IsAsciiDigit(text[end - 1])) --end;
+    if (end == 0) return std::nullopt;
+    size_t begin = end;
+    while (begin > 0 && part(text[begin - 1])) --begin;
+    while (begin < end && (text[begin] == ',' || text[begin] == '/' || text[begin] == ':' ||
+                           (text[begin] == '.' && !(begin + 1 < end && IsAsciiDigit(text[begin + 1]))))) {
+      ++begin;
+    }
+    // "1. First" at the start of a line numbers a step; letters in front make it a name.
+    if (begin > 0 && (IsAsciiLetter(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '^')) {
+      end = begin - 1;
+      continue;
+    }
+    const bool sign = begin > 0 && text[begin - 1] == '-' &&
+                      (begin < 2 || (!IsAsciiDigit(text[begin - 2]) && !IsAsciiLetter(text[begin - 2])));
+    if (end < text.size() && text[end] == '%') ++end;
+    if (text.substr(end).starts_with("\\%")) end += 2;
+    return Segment{sign ? begin - 1 : begin, end};
+  }
+  return std::nullopt;
+}
+
+std::string LastExpression(string_view text) {
+  if (text.size() > kWindow) text.remove_prefix(text.size() - kWindow);
+  const std::vector<Segment> segments = MathSegments(text);
+  const auto inside = [&](size_t pos) {
+    return std::any_of(segments.begin(), segments.end(),
+                       [pos](const Segment& s) { return pos >= s.begin && pos < s.end; });
+  };
+  std::optional<Segment> number = LastPlainNumber(text, text.size());
+  for (int i = 0; i < 1000 && number.has_value() && inside(number->begin); ++i)
+    number = LastPlainNumber(text, number->begin);
+  size_t last = segments.size();
+  for (size_t i = segments.size(); i-- > 0;) {
+    if (!IsLoneName(text.substr(segments[i].begin, segments[i].end - segments[i].begin))) {
+      last = i;
+      break;
+    }
+  }
+  const bool use_segment = last < segments.size() && (!number.has_value() || number->begin < segments[last].begin);
+  if (use_segment) {
+    size_t first = last;
+    while (first > 0 &&
+           OnlyJoins(text.substr(segments[first - 1].end, segments[first].begin - segments[first - 1].end)) &&
+           segments[first].begin > segments[first - 1].end + 1) {
+      --first;
+    }
+    return std::string(text.substr(segments[first].begin, segments[last].end - segments[first].begin));
+  }
+  if (number.has_value()) return std::string(text.substr(number->begin, number->end - number->begin));
+  if (!segments.empty()) {
+    const Segment& only = segments.back();
+    return std::string(text.substr(only.begin, only.end - only.begin));
+  }
+  return "";
+}
+
+// The words at the start of `text` that can belong to a formula.
+string_view LeadingExpression(string_view text) {
+  size_t end = 0;
+  bool any = false;
+  for (size_t i = 0; i < text.size();) {
+    while (i < text.size() && IsAsciiSpace(text[i])) ++i;
+    size_t stop = i;
+    while (stop < text.size() && !IsAsciiSpace(text[stop])) ++stop;
+    const string_view word = text.substr(i, stop - i);
+    const Shape shape = ShapeOf(word);
+    if (word.empty() || shape.prose > 0) break;
+    const bool joins = IsConnective(LowerAscii(word));
+    if (!joins) {
+      end = stop;
+      any = any || shape.digits || shape.formula || word.size() == 1;
+    }
+    i = stop;
+    if (word.back() == '.' && !joins) break;
+  }
+  return any ? TrimSpaces(text.substr(0, end)) : string_view();
+}
+
+// The sentence at the start of `text`: up to a point in front of a blank, a line's end, or a closing phrase.
+string_view Sentence(string_view text) {
+  text = text.substr(0, kSentence);
+  size_t end = std::min(text.find('\n'), text.find(" I hope"));
+  for (const string_view stop : {". ", ".\n", "。", "? ", "! "}) end = std::min(end, text.find(stop));
+  text = text.substr(0, std::min(end, text.size()));
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.remove_suffix(1);
+  return text;
+}
+
+// The number that stands beside a currency sign.
+std::string CurrencyNumber(string_view sentence) {
+  for (const string_view sign : {" $", " \u20ac", " \u00a3", "\u20ac"}) {
+    const size_t at = sentence.find(sign);
+    if (at == kNone || at == 0 || !IsAsciiDigit(sentence[at - 1])) continue;
+    if (const auto number = LastPlainNumber(sentence, at)) {
+      if (number->end == at) return std::string(sentence.substr(number->begin, number->end - number->begin));
+    }
+  }
+  return "";
+}
+
+// What is stated behind "the answer is".
+std::string FromStatement(string_view text) {
+  text = Strip(text.substr(0, 4 * kSentence));
+  const std::vector<Segment> segments = MathSegments(text);
+  if (!segments.empty() && segments[0].begin == 0) {
+    size_t last = 0;
+    while (last + 1 < segments.size() && segments[last + 1].begin > segments[last].end &&
+           OnlyJoins(text.substr(segments[last].end, segments[last + 1].begin - segments[last].end)) &&
+           text.substr(segments[last].end, segments[last + 1].begin - segments[last].end).find(". ") == kNone) {
+      ++last;
+    }
+    return std::string(text.substr(0, segments[last].end));
+  }
+  const string_view sentence = Strip(Sentence(text));
+  if (sentence.empty()) return "";
+  const Shape shape = ShapeOf(sentence);
+  if (shape.prose == 0) return std::string(sentence);
+  if (const string_view leading = LeadingExpression(sentence); !leading.empty()) return std::string(leading);
+  for (const string_view verb : {" is ", " are ", " = ", " equals "}) {
+    const size_t at = sentence.rfind(verb);
+    if (at == kNone) continue;
+    const string_view rest = Strip(sentence.substr(at + verb.size()));
+    if (const string_view leading = LeadingExpression(rest); !leading.empty()) return std::string(leading);
+  }
+  if (std::string currency = CurrencyNumber(sentence); !currency.empty()) return currency;
+  if (std::string expression = LastExpression(sentence); !expression.empty()) return expression;
+  if (shape.words <= kMaxWholeWords) return std::string(sentence);
+  return "";
+}
+
+// Special tokens of chat templates end the text.
+string_view CutSpecialTokens(string_view text) {
+  for (const string_view token : {"<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end|>", "</s>"}) {
+    const size_t at = text.rfind(token);
+    if (at != kNone && at > 0 && text.size() - at < 40) text = text.substr(0, at);
+  }
+  return text;
+}
+
+}  // namespace
+
+size_t BehindLastPhrase(string_view lower, bool strong, size_t from) {
+  const auto phrases = strong ? StrongPhrases() : AnswerPhrases();
+  std::array<std::vector<string_view>, 256> by_byte;
+  for (const string_view phrase : phrases) by_byte[static_cast<unsigned char>(phrase[0])].push_back(phrase);
+  for (size_t pos = lower.size(); pos-- > from;) {
+    size_t longest = 0;
+    for (const string_view phrase : by_byte[static_cast<unsigned char>(lower[pos])]) {
+      if (lower.substr(pos).starts_with(phrase)) longest = std::max(longest, phrase.size());
+    }
+    if (longest > 0 && (pos == 0 || !IsAsciiLetter(lower[pos - 1]))) return pos + longest;
+  }
+  return kNone;
+}
+
+bool IsWholeAnswer(string_view text) {
+  text = TrimSpaces(text);
+  if (text.empty()) return false;
+  const Shape shape = ShapeOf(text);
+  if (shape.prose == 0 || (IsDateLike(text) && shape.words <= 4)) return true;
+  if (text.find_first_of(" \n\t") == kNone) return static_cast<unsigned char>(text[0]) < 0x80;
+  if (text.find('\n') != kNone || shape.words > kMaxWholeWords) return false;
+  if (!shape.digits && !shape.formula) return true;
+  // "odd $n$": words and a lone name.
+  const std::vector<Segment> segments = MathSegments(text);
+  return !shape.digits && !segments.empty() && std::all_of(segments.begin(), segments.end(), [&](const Segment& s) {
+    return IsLoneName(text.substr(s.begin, s.end - s.begin));
+  });
+}
+
+}  // namespace math
+
+MathAnswer ExtractMathAnswer(std::string_view whole) {
+  using namespace math;  // NOLINT(google-build-using-namespace): the steps are all there
+  const std::string_view text = CutSpecialTokens(whole);
+  const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
+  const auto boxes = LastBoxes(text);
+  const std::string lower = LowerAscii(text.substr(offset));
+  const size_t from = boxes.has_value() && boxes->end > offset ? boxes->end - offset : 0;
+  const size_t strong = BehindLastPhrase(lower, true, from);
+  if (strong != kNone && !(boxes.has_value() && strong < from)) {
+    std::string answer = FromStatement(text.substr(offset + strong));
+    const bool box = LastBoxed(text, text.size()).has_value() && LastBoxed(text, text.size())->begin >= offset + strong;
+    if (!answer.empty() && !box) return {std::move(answer), "final answer"};
+  }
+  if (boxes.has_value() && !TrimSpaces(boxes->answer).empty()) return {boxes->answer, "boxed"};
+  const size_t unclosed = boxes.has_value() ? std::string_view::npos : text.rfind("\\boxed{");
+  if (unclosed != kNone) {
+    const std::string_view rest = TrimSpaces(text.substr(unclosed + 7).substr(0, text.substr(unclosed + 7).find('\n')));
+    if (!rest.empty()) return {std::string(rest), "unclosed box"};
+  }
+  const size_t phrase = BehindLastPhrase(lower, false, 0);
+  if (phrase != kNone) {
+    std::string answer = FromStatement(text.substr(offset + phrase));
+    if (!answer.empty()) return {std::move(answer), "answer is"};
+  }
+  if (IsWholeAnswer(text)) return {std::string(TrimSpaces(text)), "whole text"};
+  std::string last = LastExpression(text);
+  if (!last.empty()) return {std::move(last), "last expression"};
+  return {"", "none"};
+}
+
+}  // namespace iha::scoring

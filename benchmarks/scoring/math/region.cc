@@ -1,0 +1,334 @@
+// Intervals, unions, inequalities and set-builders of one variable as parts of the real line.
+#include <algorithm>
+
+#include "benchmarks/scoring/math/compare.h"
+#include "benchmarks/scoring/math/exact.h"
+
+namespace iha::scoring::math {
+namespace {
+
+constexpr size_t kMaxPieces = 200;
+
+End Infinite(int sign) { return {.infinite = sign, .value = kNoRef, .closed = false}; }
+
+}  // namespace
+
+std::optional<int> Comparer::OrderEnds(const End& a, const End& b) {
+  if (a.infinite != 0 || b.infinite != 0) return a.infinite < b.infinite ? -1 : a.infinite > b.infinite ? 1 : 0;
+  return OrderOf(tree_, a.value, b.value, work_);
+}
+
+// Sorted by lower end, empty pieces gone, touching pieces joined.
+std::optional<Region> Comparer::Canonical(Region region) {
+  if (region.pieces.size() > kMaxPieces) return std::nullopt;
+  std::vector<Piece> kept;
+  for (const Piece& piece : region.pieces) {
+    const auto order = OrderEnds(piece.low, piece.high);
+    if (!order.has_value()) return std::nullopt;
+    if (*order > 0 || (*order == 0 && !(piece.low.closed && piece.high.closed))) continue;
+    // Insertion keeps a failing comparison from confusing a library sort.
+    size_t at = kept.size();
+    while (at > 0) {
+      const auto before = OrderEnds(kept[at - 1].low, piece.low);
+      if (!before.has_value()) return std::nullopt;
+      if (*before < 0 || (*before == 0 && (kept[at - 1].low.closed || !piece.low.closed))) break;
+      --at;
+    }
+    kept.insert(kept.begin() + static_cast<ptrdiff_t>(at), piece);
+  }
+  std::vector<Piece> merged;
+  for (const Piece& piece : kept) {
+    if (!merged.empty()) {
+      Piece& last = merged.back();
+      const auto gap = OrderEnds(last.high, piece.low);
+      if (!gap.has_value()) return std::nullopt;
+      if (*gap > 0 || (*gap == 0 && (last.high.closed || piece.low.closed))) {
+        const auto reach = OrderEnds(last.high, piece.high);
+        if (!reach.has_value()) return std::nullopt;
+        if (*reach < 0) {
+          last.high = piece.high;
+        } else if (*reach == 0) {
+          last.high.closed = last.high.closed || piece.high.closed;
+        }
+        continue;
+      }
+    }
+    merged.push_back(piece);
+  }
+  region.pieces = std::move(merged);
+  return region;
+}
+
+std::optional<Region> Comparer::Join(const Region& a, const Region& b, bool intersect) {
+  if (!a.variable.empty() && !b.variable.empty() && a.variable != b.variable) return std::nullopt;
+  Region out;
+  out.variable = a.variable.empty() ? b.variable : a.variable;
+  out.explicit_set = a.explicit_set || b.explicit_set;
+  if (!intersect) {
+    out.pieces = a.pieces;
+    out.pieces.insert(out.pieces.end(), b.pieces.begin(), b.pieces.end());
+    return Canonical(std::move(out));
+  }
+  if (a.pieces.size() * b.pieces.size() > kMaxPieces) return std::nullopt;
+  for (const Piece& x : a.pieces) {
+    for (const Piece& y : b.pieces) {
+      const auto low = OrderEnds(x.low, y.low);
+      const auto high = OrderEnds(x.high, y.high);
+      if (!low.has_value() || !high.has_value()) return std::nullopt;
+      Piece piece;
+      piece.low = *low > 0 ? x.low : y.low;
+      piece.high = *high < 0 ? x.high : y.high;
+      if (*low == 0) piece.low.closed = x.low.closed && y.low.closed;
+      if (*high == 0) piece.high.closed = x.high.closed && y.high.closed;
+      out.pieces.push_back(piece);
+    }
+  }
+  return Canonical(std::move(out));
+}
+
+std::optional<Region> Comparer::Without(const Region& a, const Region& b) {
+  Region rest;
+  rest.variable = b.variable;
+  End low = Infinite(-1);
+  for (const Piece& piece : b.pieces) {
+    End high = piece.low;
+    high.closed = high.infinite == 0 && !piece.low.closed;
+    if (piece.low.infinite == 0) rest.pieces.push_back({low, high});
+    low = piece.high;
+    low.closed = low.infinite == 0 && !piece.high.closed;
+    if (piece.high.infinite > 0) return Join(a, rest, true);
+  }
+  rest.pieces.push_back({low, Infinite(1)});
+  return Join(a, rest, true);
+}
+
+std::optional<Region> Comparer::RegionOfBracket(Ref ref) {
+  const Node node = tree_[ref];
+  if (node.kids.size() != 2 || node.text.size() != 2 || node.text == "<>") return std::nullopt;
+  Region region;
+  Piece piece;
+  for (const int side : {0, 1}) {
+    End& end = side == 0 ? piece.low : piece.high;
+    const Ref kid = node.kids[static_cast<size_t>(side)];
+    end.infinite = InfinitySign(kid);
+    if (end.infinite == 0 && (!IsScalar(kid) || HasSymbols(tree_, kid))) return std::nullopt;
+    end.value = kid;
+    end.closed = end.infinite == 0 && node.text[static_cast<size_t>(side)] == (side == 0 ? '[' : ']');
+    region.explicit_set = region.explicit_set || end.infinite != 0;
+  }
+  region.explicit_set = region.explicit_set || node.text == "(]" || node.text == "[)";
+  const auto order = OrderEnds(piece.low, piece.high);
+  if (!order.has_value() || *order >= 0) return std::nullopt;
+  region.pieces.push_back(piece);
+  return region;
+}
+
+// left MARK right with one side free of symbols: the other a name, a call, or linear in one symbol.
+std::optional<Region> Comparer::Solve(Ref left, char mark, Ref right) {
+  if (HasSymbols(tree_, right) == HasSymbols(tree_, left)) return std::nullopt;
+  if (HasSymbols(tree_, right)) {
+    static constexpr char kFlip[][2] = {{'<', '>'}, {'>', '<'}, {'l', 'g'}, {'g', 'l'}};
+    for (const auto& [from, to] : kFlip) {
+      if (mark == from) return Solve(right, to, left);
+    }
+    return Solve(right, mark, left);
+  }
+  // |u| < c is -c < u < c; |u| > c is what lies outside.
+  if (tree_.Is(left, Kind::kFunction) && tree_[left].text == "abs" && mark != '=' && mark != '!') {
+    const Ref inner = tree_[left].kids[0];
+    const bool inside = mark == '<' || mark == 'l';
+    const auto above = Solve(inner, mark, right);
+    const auto below = above.has_value() ? Solve(inner,
+                                                 mark == '<'   ? '>'
+                                                 : mark == '>' ? '<'
+                                                 : mark == 'l' ? 'g'
+                                                               : 'l',
+                                                 tree_.Neg(right))
+                                         : std::nullopt;
+    return below.has_value() ? Join(*above, *below, inside) : std::nullopt;
+  }
+  Region region;
+  region.explicit_set = mark != '=';
+  Ref bound = right;
+  if (tree_.Is(left, Kind::kSymbol) || tree_.Is(left, Kind::kApply)) {
+    region.variable = tree_.Key(left);
+  } else {
+    // a x + b against c: the values at 0 and 1 give a and b; that it is linear is proved exactly.
+    Ref symbol = left;
+    while (!tree_.Is(symbol, Kind::kSymbol)) {
+      const std::vector<Ref>& kids = tree_[symbol].kids;
+      const auto with = std::find_if(kids.begin(), kids.end(), [&](Ref kid) { return HasSymbols(tree_, kid); });
+      if (with == kids.end() || tree_.Is(symbol, Kind::kApply)) return std::nullopt;
+      symbol = *with;
+    }
+    const std::string name = tree_[symbol].text;
+    const Ref at0 = tree_.Substitute(left, name, tree_.Number(Rational(0)));
+    const Ref at1 = tree_.Substitute(left, name, tree_.Number(Rational(1)));
+    const Ref slope = tree_.Sub(at1, at0);
+    if (slope == kNoRef || !tree_.Is(slope, Kind::kNumber) || tree_[slope].value.Sign() == 0) return std::nullopt;
+    if (HasSymbols(tree_, at0)) return std::nullopt;
+    if (CompareExactly(tree_, left, tree_.Add({tree_.Mul({slope, symbol}), at0})) != Exact::kEqual) return std::nullopt;
+    bound = tree_.Div(tree_.Sub(right, at0), slope);
+    if (bound == kNoRef) return std::nullopt;
+    region.variable = name;
+    if (tree_[slope].value.Sign() < 0)
+      mark = mark == '<' ? '>' : mark == '>' ? '<' : mark == 'l' ? 'g' : mark == 'g' ? 'l' : mark;
+  }
+  End end{.infinite = InfinitySign(bound), .value = bound, .closed = mark == 'l' || mark == 'g'};
+  if (end.infinite != 0) end.closed = false;
+  if (!IsScalar(bound)) return std::nullopt;
+  if (mark == '<' || mark == 'l') region.pieces.push_back({Infinite(-1), end});
+  if (mark == '>' || mark == 'g') region.pieces.push_back({end, Infinite(1)});
+  if (mark == '=' || mark == '!') {
+    if (end.infinite != 0) return std::nullopt;
+    end.closed = true;
+    Region point;
+    point.pieces.push_back({end, end});
+    if (mark == '=') {
+      region.pieces = std::move(point.pieces);
+      return region;
+    }
+    region.pieces.push_back({Infinite(-1), Infinite(1)});
+    return Without(region, point);
+  }
+  if (region.pieces.empty()) return std::nullopt;
+  return Canonical(std::move(region));
+}
+
+std::optional<Region> Comparer::RegionOfRelation(Ref ref) {
+  const Node node = tree_[ref];
+  std::optional<Region> out;
+  for (size_t i = 0; i < node.text.size(); ++i) {
+    std::optional<Region> link;
+    if (node.text[i] == 'e') {
+      if (!tree_.Is(node.kids[i], Kind::kSymbol) && !tree_.Is(node.kids[i], Kind::kApply)) return std::nullopt;
+      link = RegionOf(node.kids[i + 1]);
+      if (!link.has_value() || !link->variable.empty()) return std::nullopt;
+      link->variable = tree_.Key(node.kids[i]);
+      link->explicit_set = true;
+    } else if (std::string_view("<>lg=!").find(node.text[i]) != std::string_view::npos) {
+      link = Solve(node.kids[i], node.text[i], node.kids[i + 1]);
+    }
+    if (!link.has_value()) return std::nullopt;
+    out = out.has_value() ? Join(*out, *link, true) : link;
+    if (!out.has_value()) return std::nullopt;
+  }
+  return out;
+}
+
+// "or" joins; "and" and a comma narrow down, unless nothing is left then ("x < -1 and x > 1").
+std::optional<Region> Comparer::RegionOfList(const std::vector<Ref>& kids, const std::string& mark) {
+  std::optional<Region> narrow;
+  std::optional<Region> wide;
+  bool all_relations = true;
+  for (const Ref kid : kids) {
+    const auto part = RegionOf(kid);
+    if (!part.has_value()) return std::nullopt;
+    all_relations = all_relations && tree_.Is(kid, Kind::kRelation) && tree_[kid].text != "=";
+    narrow = narrow.has_value() ? Join(*narrow, *part, true) : part;
+    wide = wide.has_value() ? Join(*wide, *part, false) : part;
+    if (!narrow.has_value() || !wide.has_value()) return std::nullopt;
+  }
+  if (all_relations && mark != "or" && !narrow->pieces.empty()) return narrow;
+  return wide;
+}
+
+std::optional<Region> Comparer::RegionOf(Ref ref) {
+  if (ref == kNoRef) return std::nullopt;
+  const Node node = tree_[ref];
+  switch (node.kind) {
+    case Kind::kBracket:
+      return RegionOfBracket(ref);
+    case Kind::kRelation:
+      return RegionOfRelation(ref);
+    case Kind::kList:
+      return RegionOfList(node.kids, node.text);
+    case Kind::kSet: {
+      Region region;
+      for (const Ref kid : node.kids) {
+        if (!IsScalar(kid) || HasSymbols(tree_, kid) || InfinitySign(kid) != 0) return std::nullopt;
+        const End end{.infinite = 0, .value = kid, .closed = true};
+        region.pieces.push_back({end, end});
+      }
+      return Canonical(std::move(region));
+    }
+    case Kind::kNamedSet: {
+      Region region;
+      region.explicit_set = true;
+      const Ref zero = tree_.Number(Rational(0));
+      if (node.text == "R") {
+        region.pieces.push_back({Infinite(-1), Infinite(1)});
+      } else if (node.text == "R^+" || node.text == "R_+") {
+        region.pieces.push_back({End{.infinite = 0, .value = zero, .closed = false}, Infinite(1)});
+      } else if (node.text == "R^-") {
+        region.pieces.push_back({Infinite(-1), End{.infinite = 0, .value = zero, .closed = false}});
+      } else {
+        return std::nullopt;
+      }
+      return region;
+    }
+    case Kind::kSetBuilder: {
+      Ref element = node.kids[0];
+      if (tree_.Is(element, Kind::kRelation)) element = tree_[element].kids[0];
+      auto region = RegionOf(node.kids[1]);
+      if (!region.has_value() || region->variable != tree_.Key(element)) return std::nullopt;
+      region->variable.clear();
+      region->explicit_set = true;
+      return region;
+    }
+    case Kind::kUnion:
+    case Kind::kIntersect: {
+      std::optional<Region> out;
+      for (const Ref kid : node.kids) {
+        const auto part = RegionOf(kid);
+        if (!part.has_value()) return std::nullopt;
+        out = out.has_value() ? Join(*out, *part, node.kind == Kind::kIntersect) : part;
+        if (!out.has_value()) return std::nullopt;
+      }
+      if (out.has_value()) out->explicit_set = true;
+      return out;
+    }
+    case Kind::kMinus: {
+      const auto whole = RegionOf(node.kids[0]);
+      const auto hole = whole.has_value() ? RegionOf(node.kids[1]) : std::nullopt;
+      if (!hole.has_value()) return std::nullopt;
+      auto out = Without(*whole, *hole);
+      if (out.has_value()) out->explicit_set = true;
+      return out;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+Result Comparer::ComparePieces(const Region& a, const Region& b) {
+  if (a.pieces.size() != b.pieces.size()) return Different("region");
+  Result out = Equal("region");
+  for (size_t i = 0; i < a.pieces.size(); ++i) {
+    const End* left[] = {&a.pieces[i].low, &a.pieces[i].high};
+    const End* right[] = {&b.pieces[i].low, &b.pieces[i].high};
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      if (left[side]->infinite != right[side]->infinite || left[side]->closed != right[side]->closed)
+        return Different("region");
+      if (left[side]->infinite != 0) continue;
+      const Result end = CompareScalars(left[side]->value, right[side]->value);
+      if (end.outcome == MathOutcome::kDifferent) return Different("region");
+      if (end.outcome == MathOutcome::kUndecided) out = end;
+    }
+  }
+  return out;
+}
+
+// nullopt: they aren't both parts of the line, or nothing says that a set is meant.
+std::optional<Result> Comparer::CompareRegions(Ref a, Ref b) {
+  const auto left = RegionOf(a);
+  if (!left.has_value()) return std::nullopt;
+  const auto right = RegionOf(b);
+  if (!right.has_value() || !(left->explicit_set || right->explicit_set)) return std::nullopt;
+  const bool unnamed =
+      left->variable.empty() || right->variable.empty() || left->variable == "?" || right->variable == "?";
+  if (!unnamed && left->variable != right->variable) return Different("region of another name");
+  return ComparePieces(*left, *right);
+}
+
+}  // namespace iha::scoring::math

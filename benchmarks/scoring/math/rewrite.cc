@@ -1,0 +1,171 @@
+// Forms that compare as others (compare.h, Rewrite).
+#include <algorithm>
+
+#include "benchmarks/scoring/math/compare.h"
+
+namespace iha::scoring::math {
+namespace {
+
+constexpr size_t kMaxDeterminant = 4;
+constexpr int64_t kMaxMatrixPower = 12;
+
+}  // namespace
+
+// What follows \approx goes when an exact value stands before it; a chain of = counts as its last member.
+Ref Comparer::RewriteRelation(Ref ref) {
+  Node node = tree_[ref];
+  const size_t about = node.text.find('~');
+  if (about != std::string::npos) {
+    if (about == 0 && IsName(node.kids[0])) {
+      node.text[0] = '=';
+      const size_t next = node.text.find('~');
+      if (next != std::string::npos) {
+        node.text.resize(next);
+        node.kids.resize(next + 1);
+      }
+    } else {
+      node.text.resize(about);
+      node.kids.resize(about + 1);
+    }
+  }
+  if (node.kids.size() == 1) return node.kids[0];
+  if (node.text.size() > 1 && node.text.find_first_not_of('=') == std::string::npos) {
+    const Ref last = node.kids.back();
+    return IsName(node.kids[0]) ? tree_.New(Kind::kRelation, "=", {node.kids[0], last}) : last;
+  }
+  return tree_.New(Kind::kRelation, node.text, node.kids);
+}
+
+Ref Comparer::AddMatrices(const std::vector<Ref>& kids) {
+  const Node first = tree_[kids[0]];
+  std::vector<Ref> cells = first.kids;
+  for (size_t i = 1; i < kids.size(); ++i) {
+    const Node& other = tree_[kids[i]];
+    if (other.kind != Kind::kMatrix || other.rows != first.rows || other.kids.size() != cells.size()) return kNoRef;
+    const std::vector<Ref> more = other.kids;
+    for (size_t c = 0; c < cells.size(); ++c) cells[c] = tree_.Add({cells[c], more[c]});
+  }
+  return tree_.Matrix(first.text, first.rows, std::move(cells));
+}
+
+// Scalars scale, matrices multiply from the left to the right.
+Ref Comparer::MultiplyMatrices(const std::vector<Ref>& kids) {
+  std::vector<Ref> scalars;
+  Ref product = kNoRef;
+  for (const Ref kid : kids) {
+    if (!tree_.Is(kid, Kind::kMatrix)) {
+      scalars.push_back(kid);
+      continue;
+    }
+    if (product == kNoRef) {
+      product = kid;
+      continue;
+    }
+    const Node a = tree_[product];
+    const Node b = tree_[kid];
+    const size_t rows = static_cast<size_t>(a.rows);
+    const size_t inner = a.kids.size() / rows;
+    if (inner != static_cast<size_t>(b.rows)) return kNoRef;
+    const size_t columns = b.kids.size() / inner;
+    if (rows * columns * inner > 4096) return kNoRef;
+    std::vector<Ref> cells;
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = 0; c < columns; ++c) {
+        std::vector<Ref> terms;
+        for (size_t k = 0; k < inner; ++k) terms.push_back(tree_.Mul({a.kids[r * inner + k], b.kids[k * columns + c]}));
+        cells.push_back(tree_.Add(terms));
+      }
+    }
+    product = tree_.Matrix(a.text, a.rows, std::move(cells));
+    if (product == kNoRef) return kNoRef;
+  }
+  if (scalars.empty()) return product;
+  const Ref scale = tree_.Mul(scalars);
+  Node node = tree_[product];
+  for (Ref& cell : node.kids) cell = tree_.Mul({scale, cell});
+  return tree_.Matrix(node.text, node.rows, std::move(node.kids));
+}
+
+Ref Comparer::Determinant(const std::vector<Ref>& cells, size_t n) {
+  if (n == 1) return cells[0];
+  std::vector<Ref> terms;
+  for (size_t column = 0; column < n; ++column) {
+    std::vector<Ref> minor;
+    for (size_t r = 1; r < n; ++r) {
+      for (size_t c = 0; c < n; ++c) {
+        if (c != column) minor.push_back(cells[r * n + c]);
+      }
+    }
+    const Ref term = tree_.Mul({cells[column], Determinant(minor, n - 1)});
+    terms.push_back(column % 2 == 0 ? term : tree_.Neg(term));
+  }
+  return tree_.Add(terms);
+}
+
+Ref Comparer::Rewrite(Ref ref) {
+  if (ref == kNoRef || tree_[ref].kids.empty()) return ref;
+  std::vector<Ref> kids = tree_[ref].kids;
+  bool changed = false;
+  for (Ref& kid : kids) {
+    const Ref now = Rewrite(kid);
+    changed = changed || now != kid;
+    kid = now;
+  }
+  if (changed) ref = tree_.WithKids(ref, kids);
+  if (ref == kNoRef) return kNoRef;
+  const Node node = tree_[ref];
+  const auto is_matrix = [&](Ref kid) { return tree_.Is(kid, Kind::kMatrix) && tree_[kid].text != "cases"; };
+  const bool matrices = std::any_of(node.kids.begin(), node.kids.end(), is_matrix);
+  Ref better = kNoRef;
+  switch (node.kind) {
+    case Kind::kRelation:
+      return RewriteRelation(ref);
+    case Kind::kAdd:
+      if (matrices && is_matrix(node.kids[0])) better = AddMatrices(node.kids);
+      break;
+    case Kind::kMul:
+      if (matrices) better = MultiplyMatrices(node.kids);
+      break;
+    case Kind::kPow:
+      if (is_matrix(node.kids[0]) && tree_.Is(node.kids[1], Kind::kNumber)) {
+        for (int64_t n = 2; n <= kMaxMatrixPower; ++n) {
+          if (tree_.IsNumber(node.kids[1], n))
+            better = MultiplyMatrices(std::vector<Ref>(static_cast<size_t>(n), node.kids[0]));
+        }
+      }
+      break;
+    case Kind::kFunction:
+      if (node.text == "det" && is_matrix(node.kids[0])) {
+        const Node inner = tree_[node.kids[0]];
+        const auto n = static_cast<size_t>(inner.rows);
+        if (n <= kMaxDeterminant && n * n == inner.kids.size()) better = Determinant(inner.kids, n);
+      }
+      break;
+    case Kind::kMatrix: {
+      const auto n = static_cast<size_t>(node.rows);
+      if (node.text == "v" && n <= kMaxDeterminant && n * n == node.kids.size()) better = Determinant(node.kids, n);
+      break;
+    }
+    case Kind::kList:
+      // "p=5,q=2;p=7,q=2" is a list of tuples.
+      if (node.text == ";") {
+        std::vector<Ref> groups = node.kids;
+        for (Ref& group : groups) {
+          if (!tree_.Is(group, Kind::kList)) continue;
+          std::vector<Ref> elements = tree_[group].kids;
+          for (Ref& element : elements) {
+            const Ref value = ValueOf(element);
+            if (value != kNoRef) element = value;
+          }
+          group = tree_.New(Kind::kBracket, "()", std::move(elements));
+        }
+        better = tree_.New(Kind::kList, ",", std::move(groups));
+      }
+      break;
+    default:
+      break;
+  }
+  return better == kNoRef ? ref : better;
+}
+
+}  // namespace iha::scoring::math

@@ -1,0 +1,133 @@
+// Whole answers that are no formulas (parser.h, ParseSpecialForm).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "benchmarks/scoring/math/clean.h"
+#include "benchmarks/scoring/math/parser.h"
+#include "benchmarks/scoring/math/parser_impl.h"
+#include "benchmarks/scoring/math/words.h"
+
+namespace iha::scoring::math {
+namespace {
+
+using std::string_view;
+
+constexpr size_t kLongestSpecial = 80;
+
+std::vector<string_view> Words(string_view key) {
+  std::vector<string_view> words;
+  while (!key.empty()) {
+    const size_t end = std::min(key.find(' '), key.size());
+    if (end > 0) words.push_back(key.substr(0, end));
+    key.remove_prefix(std::min(end + 1, key.size()));
+  }
+  return words;
+}
+
+// "20", "20th" -> 20.
+std::optional<int> DayOrYear(string_view word) {
+  for (const string_view suffix : {"th", "st", "nd", "rd"}) {
+    if (word.ends_with(suffix)) word.remove_suffix(2);
+  }
+  if (word.empty() || word.size() > 4 || word.find_first_not_of("0123456789") != string_view::npos) return std::nullopt;
+  return std::stoi(std::string(word));
+}
+
+// "June 20", "20th of June, 2008", "June 2008".
+Ref Date(Tree& tree, const std::vector<string_view>& words) {
+  if (words.size() < 2 || words.size() > 5) return kNoRef;
+  int month = 0;
+  std::string day;
+  std::string year;
+  for (const string_view word : words) {
+    if (word == "of") continue;
+    if (const auto found = MonthOf(word); found.has_value() && month == 0) {
+      month = *found;
+    } else if (const auto number = DayOrYear(word)) {
+      std::string& part = *number > 31 ? year : day;
+      if (!part.empty()) return kNoRef;
+      part = std::to_string(*number);
+    } else {
+      return kNoRef;
+    }
+  }
+  if (month == 0 || (day.empty() && year.empty())) return kNoRef;
+  return tree.New(Kind::kDate, fmt::format("{}-{}-{}", year, month, day), {});
+}
+
+// "6:30pm", "12 noon": hours 1 to 12 with am, pm, noon or midnight.
+Ref Time(Tree& tree, string_view cleaned) {
+  std::string compact;
+  for (const string_view word : Words(TextKey(cleaned))) compact += word;
+  const size_t begin = compact.find_first_not_of("0123456789");
+  if (begin == 0 || begin == string_view::npos || begin > 4) return kNoRef;
+  const string_view half = string_view(compact).substr(begin);
+  const bool am = half == "am" || half == "midnight";
+  const bool pm = half == "pm" || half == "noon";
+  if (!am && !pm) return kNoRef;
+  const string_view digits = string_view(compact).substr(0, begin);
+  const bool minutes = digits.size() > 2;
+  const int hour = std::stoi(std::string(digits.substr(0, minutes ? digits.size() - 2 : digits.size())));
+  const int minute = minutes ? std::stoi(std::string(digits.substr(digits.size() - 2))) : 0;
+  if (hour < 1 || hour > 12 || minute > 59) return kNoRef;
+  return tree.New(Kind::kTime, std::to_string((hour % 12 + (pm ? 12 : 0)) * 60 + minute), {});
+}
+
+bool OneOf(string_view key, std::initializer_list<string_view> list) {
+  return std::find(list.begin(), list.end(), key) != list.end();
+}
+
+// A word that is meant as a word: "Even", "red", "odd". Capitals alone (ABC) and letters in order (abc) are names.
+bool IsPlainWord(string_view word) {
+  if (word.size() < 3 || PlainCommand(LowerAscii(word)).has_value()) return false;
+  if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) return word.size() > 5;
+  if (std::is_sorted(word.begin(), word.end())) return false;
+  return LowerAscii(word).find_first_of("aeiouy") != string_view::npos;
+}
+
+}  // namespace
+
+Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
+  if (cleaned.size() > kLongestSpecial) return kNoRef;
+  const std::string key = TextKey(cleaned);
+  const std::vector<string_view> words = Words(key);
+  if (words.empty()) return kNoRef;
+  if (const Ref date = Date(tree, words); date != kNoRef) return date;
+  if (const Ref time = Time(tree, cleaned); time != kNoRef) return time;
+  if (key == "yes" || key == "no" || key == "true" || key == "false") return tree.New(Kind::kText, key, {});
+  if (const auto number = NumberWord(key)) return tree.Number(Rational(*number));
+  if (OneOf(key, {"no solution", "no solutions", "no real solution", "no real solutions", "none", "empty set",
+                  "there is no solution", "no such numbers exist"})) {
+    return tree.New(Kind::kSet, "", {});
+  }
+  if (OneOf(key, {"undefined", "does not exist", "dne", "not defined"}))
+    return tree.New(Kind::kConstant, "undefined", {});
+  if (OneOf(key, {"infinite", "infinity", "infinitely many", "infinitely many solutions"})) {
+    return tree.New(Kind::kConstant, "inf", {});
+  }
+  if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers"}))
+    return tree.New(Kind::kNamedSet, "R", {});
+  const bool letters_only = std::all_of(key.begin(), key.end(), [](char c) {
+    return c == ' ' || IsAsciiLetter(c) || static_cast<unsigned char>(c) >= 0x80;
+  });
+  const bool connected = std::any_of(words.begin(), words.end(), [](string_view w) { return IsConnective(w); });
+  if (!letters_only || connected || cleaned.find_first_of(",;=<>()[]^_+") != string_view::npos) return kNoRef;
+  // The key is in lower case; whether a word is written in capitals shows in the text.
+  size_t begin = 0;
+  bool word_found = false;
+  for (size_t i = 0; i <= cleaned.size(); ++i) {
+    if (i < cleaned.size() && IsAsciiLetter(cleaned[i])) continue;
+    const string_view run = cleaned.substr(begin, i - begin);
+    const bool command = begin > 0 && cleaned[begin - 1] == '\\';
+    if (command &&
+        !(run.starts_with("text") || run.starts_with("math") || run == "mbox" || run == "left" || run == "right"))
+      return kNoRef;
+    word_found = word_found || (!command && IsPlainWord(run));
+    begin = i + 1;
+  }
+  return word_found ? tree.New(Kind::kText, key, {}) : kNoRef;
+}
+
+}  // namespace iha::scoring::math

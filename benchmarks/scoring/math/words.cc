@@ -1,0 +1,241 @@
+#include "benchmarks/scoring/math/words.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace iha::scoring::math {
+namespace {
+
+using std::string_view;
+using Set = std::unordered_set<string_view>;
+
+const Set& Units() {
+  static const Set* const kUnits =
+      new Set{"cm",          "mm",         "km",          "nm",         "dm",          "kg",        "mg",
+              "gm",          "gms",        "ml",          "dl",         "ft",          "yd",        "yds",
+              "mi",          "lb",         "lbs",         "oz",         "mph",         "kmh",       "kph",
+              "rpm",         "hz",         "khz",         "mhz",        "kw",          "kwh",       "kj",
+              "kcal",        "mol",        "pa",          "kpa",        "atm",         "psi",       "in",
+              "ins",         "inch",       "inches",      "foot",       "feet",        "yard",      "yards",
+              "mile",        "miles",      "meter",       "meters",     "metre",       "metres",    "centimeter",
+              "centimeters", "centimetre", "centimetres", "millimeter", "millimeters", "kilometer", "kilometers",
+              "kilometre",   "kilometres", "gram",        "grams",      "kilogram",    "kilograms", "milligram",
+              "milligrams",  "pound",      "pounds",      "ounce",      "ounces",      "ton",       "tons",
+              "tonne",       "tonnes",     "liter",       "liters",     "litre",       "litres",    "milliliter",
+              "milliliters", "gallon",     "gallons",     "quart",      "quarts",      "pint",      "pints",
+              "cup",         "cups",       "acre",        "acres",      "hectare",     "hectares",  "sec",
+              "secs",        "second",     "seconds",     "min",        "mins",        "minute",    "minutes",
+              "hr",          "hrs",        "hour",        "hours",      "day",         "days",      "week",
+              "weeks",       "month",      "months",      "year",       "years",       "yr",        "yrs",
+              "dollar",      "dollars",    "cent",        "cents",      "usd",         "eur",       "euro",
+              "euros",       "gbp",        "rs",          "rupees",     "yen",         "yuan",      "pesos",
+              "degree",      "degrees",    "deg",         "degs",       "radian",      "radians",   "rad",
+              "celsius",     "fahrenheit", "kelvin",      "unit",       "units",       "square",    "squared",
+              "sq",          "cubic",      "cubed",       "newton",     "newtons",     "joule",     "joules",
+              "watt",        "watts",      "volt",        "volts",      "ohm",         "ohms",      "amp",
+              "amps",        "point",      "points",      "people",     "person",      "student",   "students",
+              "way",         "ways",       "time",        "times",      "digit",       "digits",    "integer",
+              "integers",    "piece",      "pieces",      "bit",        "bits",        "byte",      "bytes",
+              "nickels",     "dimes",      "quarters",    "coins",      "marbles",     "apples",    "per",
+              "each",        "total",      "base",        "numbers",    "solutions",   "values",    "triangles",
+              "kilo",        "kilos",      "g",           "m",          "s",           "l",         "h"};
+  return *kUnits;
+}
+
+const std::unordered_map<string_view, int64_t>& Small() {
+  static const auto* const kSmall = new std::unordered_map<string_view, int64_t>{
+      {"zero", 0},      {"one", 1},       {"two", 2},       {"three", 3},    {"four", 4},     {"five", 5},
+      {"six", 6},       {"seven", 7},     {"eight", 8},     {"nine", 9},     {"ten", 10},     {"eleven", 11},
+      {"twelve", 12},   {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17},
+      {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20},   {"thirty", 30},  {"forty", 40},   {"fifty", 50},
+      {"sixty", 60},    {"seventy", 70},  {"eighty", 80},   {"ninety", 90}};
+  return *kSmall;
+}
+
+constexpr std::array<string_view, 12> kMonths = {"january", "february", "march",     "april",   "may",      "june",
+                                                 "july",    "august",   "september", "october", "november", "december"};
+
+constexpr std::array<string_view, 12> kStrong = {
+    "final answer is", "final answer:", "final answer**:", "final answer:**", "final answer**", "final answer\n",
+    "final result is", "final result:", "最终答案是",      "最终答案为",      "最终答案：",     "最终答案:"};
+
+constexpr std::array<string_view, 62> kAnswers = {
+    "answer is", "answer was", "answer are", "answer would be", "answer will be", "answer should be",
+    "answer:", "answer**:", "answer:**", "answer =", "answer to the question is", "answer to this problem is",
+    "answer to the problem is", "answers are", "answers:", "solution is", "solutions are", "solution:", "result is",
+    "result:", "answer must be",
+    // Chinese, Japanese, Korean
+    "答案是", "答案为", "答案：", "答案:", "答案应该是", "答案應該是", "答案為", "答案选", "选择", "答え：",
+    "答え:", "答えは", "正解は", "정답:", "정답은", "답:", "답은",
+    // French, Spanish, Portuguese, Italian, German, Dutch
+    "réponse est", "réponse:", "réponse :", "respuesta es", "respuesta:", "resposta é", "resposta:", "risposta è",
+    "risposta:", "antwort ist", "antwort lautet", "antwort:", "antwoord is", "antwoord:",
+    // Russian, Polish, Turkish, Vietnamese, Indonesian, Swahili
+    "ответ:", "ответ —", "ответ -", "odpowiedź:", "cevap:", "đáp án:", "đáp án là", "jawaban:", "jawabannya adalah",
+    "jibu ni"};
+
+constexpr std::array<string_view, 26> kAnswersMore = {"câu trả lời là",
+                                                      "câu trả lời:",
+                                                      "odpowiedź to",
+                                                      "cevap ",
+                                                      "doğru cevap",
+                                                      "jibu:",
+                                                      "jawaban yang benar adalah",
+                                                      "ответом является",
+                                                      "правильный ответ",
+                                                      "ответ",
+                                                      "відповідь:",
+                                                      "відповідь",
+                                                      "الإجابة هي",
+                                                      "الإجابة:",
+                                                      "الجواب:",
+                                                      "الجواب هو",
+                                                      "الإجابة الصحيحة هي",
+                                                      "उत्तर:",
+                                                      "उत्तर है",
+                                                      "उत्तर",
+                                                      "উত্তর:",
+                                                      "উত্তর",
+                                                      "คำตอบคือ",
+                                                      "คำตอบ:",
+                                                      "సమాధానం:",
+                                                      "απάντηση:"};
+
+std::optional<int64_t> WordUnderThousand(string_view text) {
+  int64_t total = 0;
+  bool any = false;
+  size_t pos = 0;
+  int64_t last = 0;
+  while (pos < text.size()) {
+    size_t end = text.find_first_of(" -", pos);
+    if (end == string_view::npos) end = text.size();
+    const string_view word = text.substr(pos, end - pos);
+    pos = end + 1;
+    if (word.empty() || word == "and") continue;
+    if (word == "hundred" && any && total < 10) {
+      total *= 100;
+      last = 100;
+      continue;
+    }
+    const auto found = Small().find(word);
+    if (found == Small().end()) return std::nullopt;
+    // "twenty one" adds; "one two" is no number.
+    if (any && last != 100 && !(last >= 20 && found->second > 0 && found->second < 10)) return std::nullopt;
+    total += found->second;
+    last = found->second;
+    any = true;
+  }
+  return any ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace
+
+bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsAsciiSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+
+std::string LowerAscii(string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+string_view TrimSpaces(string_view text) {
+  while (!text.empty() && IsAsciiSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsAsciiSpace(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool IsUnit(string_view word) { return Units().contains(word); }
+
+bool IsPercentWord(string_view word) {
+  return word == "percent" || word == "pct" || word == "per cent" || word == "percents" || word == "percentage";
+}
+
+bool IsConnective(string_view word) {
+  static const Set* const kWords =
+      new Set{"and", "or", "und", "et", "y", "oder", "ou", "o", "e", "и", "или", "和", "或", "&", "and/or", "或者"};
+  return kWords->contains(word);
+}
+
+bool IsOrWord(string_view word) {
+  static const Set* const kWords = new Set{"or", "oder", "ou", "o", "или", "或", "and/or", "或者"};
+  return kWords->contains(word);
+}
+
+std::optional<int64_t> MultiplierOf(string_view word) {
+  if (word == "hundred") return 100;
+  if (word == "thousand") return 1000;
+  if (word == "million" || word == "millions") return 1000000;
+  if (word == "billion" || word == "billions") return 1000000000;
+  if (word == "trillion") return 1000000000000;
+  return std::nullopt;
+}
+
+std::optional<int64_t> NumberWord(string_view text) {
+  for (const auto& [name, scale] : {std::pair<string_view, int64_t>{" million", 1000000}, {" billion", 1000000000}}) {
+    if (!text.ends_with(name)) continue;
+    const auto count = WordUnderThousand(text.substr(0, text.size() - name.size()));
+    return count.has_value() ? std::optional(*count * scale) : std::nullopt;
+  }
+  const size_t thousand = text.find("thousand");
+  if (thousand == string_view::npos) return WordUnderThousand(text);
+  const auto high = WordUnderThousand(TrimSpaces(text.substr(0, thousand)));
+  if (!high.has_value()) return std::nullopt;
+  const string_view rest = TrimSpaces(text.substr(thousand + 8));
+  if (rest.empty()) return *high * 1000;
+  const auto low = WordUnderThousand(rest);
+  return low.has_value() ? std::optional(*high * 1000 + *low) : std::nullopt;
+}
+
+std::optional<int> MonthOf(string_view word) {
+  for (size_t i = 0; i < kMonths.size(); ++i) {
+    if (word == kMonths[i] || (word.size() == 3 && kMonths[i].starts_with(word)) || (word == "sept" && i == 8)) {
+      return static_cast<int>(i) + 1;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<string_view> PlainCommand(string_view word) {
+  static const Set* const kSame = new Set{
+      "sin",   "cos",   "tan",    "cot",   "sec",   "csc",   "arcsin", "arccos", "arctan", "arccot", "sinh",  "cosh",
+      "tanh",  "coth",  "log",    "ln",    "lg",    "exp",   "sqrt",   "cbrt",   "pi",     "theta",  "alpha", "beta",
+      "gamma", "delta", "lambda", "omega", "phi",   "sigma", "mu",     "gcd",    "lcm",    "max",    "min",   "abs",
+      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon"};
+  static const auto* const kOther = new std::unordered_map<string_view, string_view>{
+      {"oo", "infty"},         {"infinity", "infty"}, {"asin", "arcsin"}, {"acos", "arccos"},   {"atan", "arctan"},
+      {"union", "cup"},        {"ceiling", "ceil"},   {"inf", "infty"},   {"arcsec", "arcsec"}, {"arccsc", "arccsc"},
+      {"intersection", "cap"}, {"choose", "choose"},  {"tg", "tan"},      {"ctg", "cot"},       {"arctg", "arctan"}};
+  if (const auto found = kSame->find(word); found != kSame->end()) return *found;
+  if (const auto found = kOther->find(word); found != kOther->end()) return found->second;
+  return std::nullopt;
+}
+
+bool IsGreek(string_view command) {
+  static const Set* const kGreek =
+      new Set{"alpha",  "beta",    "gamma",  "delta",  "epsilon", "varepsilon", "zeta",  "eta",    "theta", "vartheta",
+              "iota",   "kappa",   "lambda", "mu",     "nu",      "xi",         "rho",   "varrho", "sigma", "varsigma",
+              "tau",    "upsilon", "phi",    "varphi", "chi",     "psi",        "omega", "Gamma",  "Delta", "Theta",
+              "Lambda", "Xi",      "Pi",     "Sigma",  "Upsilon", "Phi",        "Psi",   "Omega",  "ell",   "hbar",
+              "aleph",  "partial", "nabla",  "imath",  "jmath",   "wp"};
+  return kGreek->contains(command);
+}
+
+std::span<const string_view> StrongPhrases() { return kStrong; }
+
+std::span<const string_view> AnswerPhrases() {
+  static const auto* const kAll = [] {
+    auto* all = new std::array<string_view, kAnswers.size() + kAnswersMore.size()>();
+    std::copy(kAnswers.begin(), kAnswers.end(), all->begin());
+    std::copy(kAnswersMore.begin(), kAnswersMore.end(), all->begin() + kAnswers.size());
+    return all;
+  }();
+  return *kAll;
+}
+
+}  // namespace iha::scoring::math

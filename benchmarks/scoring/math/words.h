@@ -1,0 +1,34 @@
+// words.h: the word lists of math.robust: units, number words, months, connectives, names of functions and phrases.
+// Pure lookups; all arguments are compared in lower case unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace iha::scoring::math {
+
+bool IsAsciiDigit(char c);
+bool IsAsciiLetter(char c);
+bool IsAsciiSpace(char c);
+std::string LowerAscii(std::string_view text);
+std::string_view TrimSpaces(std::string_view text);
+
+bool IsUnit(std::string_view word);                     // "cm", "feet", "dollars"
+bool IsPercentWord(std::string_view word);              // "percent", "pct"
+bool IsConnective(std::string_view word);               // "and", "or", "und", "et", ...
+bool IsOrWord(std::string_view word);                   // of those, the ones that mean "or"
+std::optional<int64_t> MultiplierOf(std::string_view);  // "million" -> 1000000
+std::optional<int64_t> NumberWord(std::string_view);    // "twenty-one", "three hundred"
+std::optional<int> MonthOf(std::string_view word);      // "june", "jun" -> 6
+// "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.
+std::optional<std::string_view> PlainCommand(std::string_view word);
+bool IsGreek(std::string_view command);
+
+// Phrases after which a text states its answer, in lower case, several languages; strong ones say "final answer".
+std::span<const std::string_view> StrongPhrases();
+std::span<const std::string_view> AnswerPhrases();
+
+}  // namespace iha::scoring::math

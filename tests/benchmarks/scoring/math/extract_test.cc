@@ -1,0 +1,52 @@
+// Which step of the extraction answers, and what it takes.
+#include <gtest/gtest.h>
+
+#include "benchmarks/scoring/math/math_robust.h"
+
+namespace iha::scoring {
+namespace {
+
+struct Row {
+  const char* text;
+  const char* answer;
+  const char* step;
+};
+
+TEST(ExtractMath, EachStepByExample) {
+  const Row rows[] = {
+      {"so \\boxed{3}. Not \\boxed{4}", "4", "boxed"},
+      {"\\[ \\boxed{42} \\]", "42", "boxed"},
+      {"a \\boxed{\\frac{1}{2}} b", "\\frac{1}{2}", "boxed"},
+      {"\\boxed{8{,}000}", "8{,}000", "boxed"},
+      {"$\\boxed{1}$ and $\\boxed{2}$", "1, 2", "boxed"},
+      {"$\\boxed{1} \\quad \\text{and} \\quad \\boxed{2}$", "1, 2", "boxed"},
+      {"\\boxed{5}. So \\boxed{5}", "5", "boxed"},
+      {"\\boxed{7} \\boxed{7}", "7", "boxed"},
+      {"first \\boxed{1}. Final Answer: The final answer is $2$. I hope it is correct.", "$2$", "final answer"},
+      {"**Final Answer**\n\\boxed{143}", "143", "boxed"},
+      {"so \\boxed{x = 1", "x = 1", "unclosed box"},
+      {"The answer is 5 because 7 > 3.", "5", "answer is"},
+      {"Answer: $x=2$ or $x=3$.", "$x=2$ or $x=3$", "answer is"},
+      {"\\frac{1}{2}", "\\frac{1}{2}", "whole text"},
+      {"Evelyn", "Evelyn", "whole text"},
+      {"We find that 12 boys came.", "12", "last expression"},
+      {"so it has $x=4$ where $x$ is the length", "$x=4$", "last expression"},
+      {"I can not say.", "I can not say.", "whole text"},
+      {"", "", "none"},
+  };
+  for (const Row& row : rows) {
+    const MathAnswer answer = ExtractMathAnswer(row.text);
+    EXPECT_EQ(answer.text, row.answer) << row.text;
+    EXPECT_EQ(answer.step, row.step) << row.text;
+  }
+}
+
+TEST(ExtractMath, ABareAnswerExtractsToItself) {
+  for (const char* text : {"5", "-\\frac{3}{4}", "(1, 2)", "x = 3", "3 \\text{ and } 4", "[0, 1)", "12 cm", "$2\\pi$",
+                           "C", "June 20", "6:30 p.m.", "sqrt(5)/2", "2xy + 3", "\\text{Tuesday}", "28 percent"}) {
+    EXPECT_EQ(ExtractMathAnswer(text).text, text);
+  }
+}
+
+}  // namespace
+}  // namespace iha::scoring

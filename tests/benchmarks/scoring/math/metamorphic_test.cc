@@ -1,0 +1,73 @@
+// What must never change a verdict, and what always must.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "benchmarks/scoring/math/math_robust.h"
+#include "tests/benchmarks/scoring/math/pairs.h"
+
+namespace iha::scoring {
+namespace {
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string Sized(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool plain = i == 0 || text[i - 1] != '\\';
+    // One-sided brackets (intervals) keep their pairs: \left takes any two marks.
+    if (plain && (text[i] == '(')) out += "\\left";
+    if (plain && (text[i] == ')')) out += "\\right";
+    out += text[i];
+  }
+  return out;
+}
+
+TEST(MathMetamorphic, EveryAnswerEqualsItself) {
+  for (const Pair& pair : ReadPairs()) {
+    for (const std::string& side : {pair.left, pair.right}) EXPECT_TRUE(JudgeMath(side, side).equal()) << side;
+  }
+}
+
+TEST(MathMetamorphic, DressNeverChangesAVerdict) {
+  const std::function<std::string(const std::string&)> dresses[] = {
+      [](const std::string& s) { return "$" + s + "$"; },
+      [](const std::string& s) { return "  " + s + " "; },
+      [](const std::string& s) { return "\\boxed{" + s + "}"; },
+      [](const std::string& s) { return Replaced(Replaced(s, "\\dfrac", "\\frac"), "\\frac", "\\dfrac"); },
+      Sized,
+  };
+  for (const Pair& pair : ReadPairs()) {
+    // Plain text words (a sentence, an escape) are not mathematics that could be dressed.
+    if (pair.left.find("box") != std::string::npos) continue;
+    const MathOutcome plain = JudgeMath(pair.left, pair.right).outcome;
+    for (const auto& dress : dresses) {
+      EXPECT_EQ(JudgeMath(dress(pair.left), pair.right).outcome, plain)
+          << pair.line << ": " << dress(pair.left) << " || " << pair.right;
+      EXPECT_EQ(JudgeMath(pair.left, dress(pair.right)).outcome, plain)
+          << pair.line << ": " << pair.left << " || " << dress(pair.right);
+    }
+  }
+}
+
+TEST(MathMetamorphic, ATermOfAThousandthAlwaysChangesTheVerdict) {
+  for (const char* text :
+       {"5", "-3", "\\frac{1}{3}", "0.5", "\\sqrt{2}", "\\pi", "2\\pi r", "x^2+1", "1.41421", "50\\%", "3+4i", "e^{x}",
+        "\\sin x", "\\log_2 5", "10!", "0.3333", "1000000", "2^{100}", "\\frac{a}{b}"}) {
+    for (const char* term : {" + 0.001", " - 0.001", " + \\frac{1}{1000}", " + 10^{-3}"}) {
+      const MathVerdict verdict = JudgeMath(text, std::string(text) + term);
+      EXPECT_EQ(verdict.outcome, MathOutcome::kDifferent) << text << term << " by " << verdict.rule;
+    }
+  }
+  EXPECT_FALSE(JudgeMath("(1,2)", "(1,2.001)").equal());
+  EXPECT_FALSE(JudgeMath("[0,\\sqrt2]", "[0,\\sqrt2+0.001]").equal());
+  EXPECT_FALSE(JudgeMath("x=3", "x=3.001").equal());
+  EXPECT_FALSE(JudgeMath("1,2,3", "1,2,3.001").equal());
+}
+
+}  // namespace
+}  // namespace iha::scoring
