@@ -241,14 +241,16 @@ std::string CleanAnswer(string_view raw) {
     const char c = text[i];
     if (c == '\\' && i + 1 < text.size()) {
       const char next = text[i + 1];
-      if (next == '(' || next == ')' || (next == '[' && (i == 0 || text[i - 1] != '\\')) || next == ']') {
+      if (next == '"') {
+        out += ' ';
+      } else if (next == '(' || next == ')' || (next == '[' && (i == 0 || text[i - 1] != '\\')) || next == ']') {
         out += ' ';
       } else {
         out += c;
         out += next;
       }
       i += 2;
-    } else if (c == '$') {
+    } else if (c == '$' || c == '"') {
       out += ' ';
       ++i;
     } else if (static_cast<unsigned char>(c) < 0x80) {

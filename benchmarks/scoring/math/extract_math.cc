@@ -101,7 +101,7 @@ Shape ShapeOf(string_view text) {
 
 string_view Strip(string_view text) {
   const auto junk = [](char c) { return IsAsciiSpace(c) || c == '*' || c == '"' || c == '`'; };
-  while (!text.empty() && (junk(text.front()) || text.front() == ':' || text.front() == '.') &&
+  while (!text.empty() && (junk(text.front()) || text.front() == ':' || text.front() == '}' || text.front() == '.') &&
          !(text.front() == '.' && text.size() > 1 && IsAsciiDigit(text[1]))) {
     text.remove_prefix(1);
   }

@@ -32,6 +32,21 @@ bool IsSizeCommand(string_view name) {
                 "phantom",   "allowbreak", "relax",    "protect",     "ensuremath", "hfill", "centering"});
 }
 
+// "A, B", "A and C": single letters with what joins them.
+bool OnlyLetters(string_view text) {
+  bool joined = false;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+    const string_view word = text.substr(i, end - i);
+    if (word.size() > 1 && word != "and" && word != "or") return false;
+    if (word.empty() && text[i] != ',' && text[i] != ' ') return false;
+    joined = joined || word.size() > 1 || text[i] == ',';
+    i = std::max(end, i + 1);
+  }
+  return joined && text.size() > 3;
+}
+
 class Lexer {
  public:
   Lexer(string_view text, size_t max_tokens) : text_(text), max_tokens_(max_tokens) {}
@@ -253,6 +268,10 @@ class Lexer {
     const bool letters = std::any_of(content.begin(), content.end(), IsAsciiLetter);
     const bool plain_words = content.find_first_of("\\$^_{}()[]=<>0123456789") == string_view::npos;
     if (content.empty()) return close + 1;
+    if (OnlyLetters(content) && content.size() > 1 && nesting < kMaxTextNesting) {
+      Scan(content, nesting + 1);
+      return close + 1;
+    }
     if (content.size() == 1 || (letters && plain_words && PlainCommand(content).has_value())) {
       if (IsAsciiLetter(content[0])) {
         Push(Tok::kWord, content);

@@ -103,6 +103,7 @@ class Parser {
   int bars_ = 0;            // open | | pairs
   bool bar_stops_ = false;  // "|" ends an item (set-builder)
   bool colon_stops_ = false;
+  bool reversed_ = false;  // inside "]a, b["
   bool failed_ = false;
   Parsed out_;
 };

@@ -186,7 +186,9 @@ Ref Parser::ParseList(bool top) {
   std::string mark = ",";
   char separator = ',';
   if (AtSeparatorWord()) return Fail("a connective without a left side");
-  while (!Done() && !failed_) {
+  // "]0,1[" opens with what closes elsewhere.
+  const bool reversed = top && IsChar(']');
+  while ((!Done() || (reversed && items.empty() && groups.empty())) && !failed_) {
     if (bar_stops_ && (IsChar('|') || IsCommand("mid") || IsChar(':')) && !items.empty()) break;
     const Ref item = ParseItem();
     if (item == kNoRef) return failed_ ? kNoRef : Fail("item");

@@ -344,10 +344,12 @@ Ref Parser::ParseBracket() {
   if (IsChar(',')) return Fail("an empty element");
   const bool bar = std::exchange(bar_stops_, false);
   const bool colon = std::exchange(colon_stops_, false);
+  const bool reversed = std::exchange(reversed_, open == ']');
   const int bars = std::exchange(bars_, 0);
   const Ref inside = ParseList(false);
   bar_stops_ = bar;
   colon_stops_ = colon;
+  reversed_ = reversed;
   bars_ = bars;
   if (failed_) return kNoRef;
   char close = '\0';

@@ -8,6 +8,9 @@ namespace {
 
 using std::string_view;
 
+// Each mark nests the operand once more: bounded like any nesting.
+constexpr int kMaxPostfix = 40;
+
 bool Among(string_view word, std::initializer_list<string_view> list) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
@@ -103,7 +106,7 @@ bool Parser::StartsFactor() const {
         return !IsCommand("mod", 1) && !(At(1).kind == Tok::kWord && At(1).text == "mod");
       }
       if (token.text[0] == '|') return bars_ == 0 && !bar_stops_;
-      return token.text[0] == '{' || token.text[0] == '[';
+      return token.text[0] == '{' || (token.text[0] == '[' && !reversed_);
     default:
       return false;
   }
@@ -165,6 +168,7 @@ Ref Parser::ParseTerm() {
   Ref first = ParseFactor();
   if (first == kNoRef) return failed_ ? kNoRef : Fail("factor");
   std::vector<Ref> factors = {first};
+  int composed = 0;
   while (!failed_ && SkipUnits(factors)) {
     bool divide = false;
     bool explicit_times = true;
@@ -181,6 +185,7 @@ Ref Parser::ParseTerm() {
       const Ref inner = ParseFactor();
       if (inner == kNoRef) return failed_ ? kNoRef : Fail("factor");
       factors.back() = tree_.New(Kind::kFunction, "compose", {factors.back(), inner});
+      if (++composed > kMaxPostfix) return Fail("too many compositions");
       continue;
     } else if (StartsFactor()) {
       explicit_times = false;
@@ -271,7 +276,8 @@ Ref Parser::ParseExponent(Ref base) {
 }
 
 Ref Parser::ParsePostfix(Ref base, bool from_number) {
-  while (base != kNoRef && !failed_) {
+  for (int marks = 0; base != kNoRef && !failed_; ++marks) {
+    if (marks > kMaxPostfix) return Fail("too many marks behind an operand");
     if (IsChar('^') || (IsChar('*') && IsChar('*', 1))) {
       pos_ += IsChar('^') ? 1 : 2;
       base = ParseExponent(base);

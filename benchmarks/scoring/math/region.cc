@@ -221,7 +221,10 @@ std::optional<Region> Comparer::RegionOfList(const std::vector<Ref>& kids, const
   std::optional<Region> narrow;
   std::optional<Region> wide;
   bool all_relations = true;
-  for (const Ref kid : kids) {
+  Ref excluded = kNoRef;  // "x \\ne 2, 3": the name that all the values are excluded from
+  for (Ref kid : kids) {
+    if (tree_.Is(kid, Kind::kRelation) && tree_[kid].text == "!") excluded = tree_[kid].kids[0];
+    if (excluded != kNoRef && IsScalar(kid)) kid = tree_.New(Kind::kRelation, "!", {excluded, kid});
     const auto part = RegionOf(kid);
     if (!part.has_value()) return std::nullopt;
     all_relations = all_relations && tree_.Is(kid, Kind::kRelation) && tree_[kid].text != "=";

@@ -60,7 +60,14 @@ Ref Date(Tree& tree, const std::vector<string_view>& words) {
 // "6:30pm", "12 noon": hours 1 to 12 with am, pm, noon or midnight.
 Ref Time(Tree& tree, string_view cleaned) {
   std::string compact;
-  for (const string_view word : Words(TextKey(cleaned))) compact += word;
+  const std::string lower = LowerAscii(cleaned);
+  for (size_t i = 0; i < lower.size(); ++i) {
+    const string_view rest = string_view(lower).substr(i);
+    for (const string_view command : {"\\text", "\\mbox", "\\mathrm"}) {
+      if (rest.starts_with(command)) i += command.size();
+    }
+    if (i < lower.size() && (IsAsciiLetter(lower[i]) || IsAsciiDigit(lower[i]))) compact += lower[i];
+  }
   const size_t begin = compact.find_first_not_of("0123456789");
   if (begin == 0 || begin == string_view::npos || begin > 4) return kNoRef;
   const string_view half = string_view(compact).substr(begin);

@@ -203,10 +203,10 @@ std::optional<int> MonthOf(string_view word) {
 
 std::optional<string_view> PlainCommand(string_view word) {
   static const Set* const kSame = new Set{
-      "sin",   "cos",   "tan",    "cot",   "sec",   "csc",   "arcsin", "arccos", "arctan", "arccot", "sinh",  "cosh",
-      "tanh",  "coth",  "log",    "ln",    "lg",    "exp",   "sqrt",   "cbrt",   "pi",     "theta",  "alpha", "beta",
-      "gamma", "delta", "lambda", "omega", "phi",   "sigma", "mu",     "gcd",    "lcm",    "max",    "min",   "abs",
-      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon"};
+      "sin",   "cos",   "tan",    "cot",   "sec",   "csc",   "arcsin", "arccos", "arctan", "arccot",  "sinh",  "cosh",
+      "tanh",  "coth",  "log",    "ln",    "lg",    "exp",   "sqrt",   "cbrt",   "pi",     "theta",   "alpha", "beta",
+      "gamma", "delta", "lambda", "omega", "phi",   "sigma", "mu",     "gcd",    "lcm",    "max",     "min",   "abs",
+      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon", "cis"};
   static const auto* const kOther = new std::unordered_map<string_view, string_view>{
       {"oo", "infty"},         {"infinity", "infty"}, {"asin", "arcsin"}, {"acos", "arccos"},   {"atan", "arctan"},
       {"union", "cup"},        {"ceiling", "ceil"},   {"inf", "infty"},   {"arcsec", "arcsec"}, {"arccsc", "arccsc"},
