@@ -3,6 +3,7 @@
 // process that has done nothing else, so repetitions are runs.
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -28,6 +29,7 @@ int Run(const std::string& folder, int threads) {
   const long before = StatusKb("VmRSS");
   const absl::Duration begin = clock.Elapsed();
   const auto model = model::OpenModel(folder, {.threads = threads, .numerics = {}});
+  const double cpu = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   const double seconds = absl::ToDoubleSeconds(clock.Elapsed() - begin);
   if (!model.ok()) {
     std::fprintf(stderr, "%s\n", TerminalSafe(model.status().ToString()).c_str());
@@ -38,9 +40,9 @@ int Run(const std::string& folder, int threads) {
   const double half_kb = static_cast<double>(checkpoint->parameters()) * 2 / 1024;
   std::printf(
       "{\"threads\":%d,\"seconds\":%.3f,\"rss_before_mib\":%.1f,\"rss_mib\":%.1f,\"peak_mib\":%.1f,\"bf16_mib\":%.1f,"
-      "\"rss_over_bf16\":%.3f}\n",
+      "\"rss_over_bf16\":%.3f,\"cpu_seconds\":%.3f}\n",
       threads, seconds, static_cast<double>(before) / 1024, static_cast<double>(after) / 1024,
-      static_cast<double>(peak) / 1024, half_kb / 1024, static_cast<double>(after) / half_kb);
+      static_cast<double>(peak) / 1024, half_kb / 1024, static_cast<double>(after) / half_kb, cpu);
   return 0;
 }
 

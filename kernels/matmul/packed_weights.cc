@@ -19,33 +19,61 @@ PackedWeights::PackedWeights(StorageType type, size_t n, size_t k)
   std::memset(data_.get(), 0, bytes());
 }
 
+namespace {
+
+// One row of W: a column of its panel.
+template <class T, size_t kPair>
+void PackRow(const T* from, size_t k, size_t lane, T* panel) {
+  T* to = panel + lane * kPair;
+  for (size_t i = 0; i < k; ++i) {
+    std::memcpy(to + i / kPair * kPanelRows * kPair + i % kPair, from + i, sizeof(T));
+  }
+}
+
+// A whole panel at once: 16 streams are read and whole cache lines written, where row by row each line is written 16
+// times.
+template <class T, size_t kPair>
+void PackPanel(const T* from, size_t stride, size_t k, T* panel) {
+  for (size_t i = 0; i + kPair <= k; i += kPair) {
+    T line[kPanelRows * kPair];
+    for (size_t lane = 0; lane < kPanelRows; ++lane) {
+      std::memcpy(line + lane * kPair, from + lane * stride + i, kPair * sizeof(T));
+    }
+    std::memcpy(panel + i * kPanelRows, line, sizeof(line));
+  }
+  if (k % kPair == 0) return;
+  for (size_t lane = 0; lane < kPanelRows; ++lane) {  // the last k of an odd number: the pair's high half stays zero
+    std::memcpy(panel + (k - 1) * kPanelRows + lane * kPair, from + lane * stride + k - 1, sizeof(T));
+  }
+}
+
+template <class T, size_t kPair>
+void PackInto(uint8_t* data, size_t panel_bytes, size_t n0, const void* source, size_t rows, size_t stride, size_t k) {
+  const T* from = static_cast<const T*>(source);
+  for (size_t row = 0; row < rows;) {
+    T* panel = reinterpret_cast<T*>(data + (n0 + row) / kPanelRows * panel_bytes);
+    const size_t lane = (n0 + row) % kPanelRows;
+    if (lane == 0 && rows - row >= kPanelRows) {
+      PackPanel<T, kPair>(from + row * stride, stride, k, panel);
+      row += kPanelRows;
+    } else {
+      PackRow<T, kPair>(from + row * stride, k, lane, panel);
+      ++row;
+    }
+  }
+}
+
+}  // namespace
+
 void PackedWeights::PackRows(size_t n0, const void* source, size_t rows, size_t stride) {
   assert(n0 + rows <= n_);
-  for (size_t row = 0; row < rows; ++row) {
-    const size_t lane = (n0 + row) % kPanelRows;
-    uint8_t* panel = data_.get() + (n0 + row) / kPanelRows * panel_bytes_;
-    switch (type_) {
-      case StorageType::kF32: {
-        const float* from = static_cast<const float*>(source) + row * stride;
-        float* to = reinterpret_cast<float*>(panel) + lane;
-        for (size_t k = 0; k < k_; ++k) std::memcpy(to + k * kPanelRows, from + k, sizeof(float));
-        break;
-      }
-      case StorageType::kF16: {
-        const uint16_t* from = static_cast<const uint16_t*>(source) + row * stride;
-        uint16_t* to = reinterpret_cast<uint16_t*>(panel) + lane;
-        for (size_t k = 0; k < k_; ++k) std::memcpy(to + k * kPanelRows, from + k, sizeof(uint16_t));
-        break;
-      }
-      case StorageType::kBF16: {
-        const uint16_t* from = static_cast<const uint16_t*>(source) + row * stride;
-        uint16_t* to = reinterpret_cast<uint16_t*>(panel) + lane * 2;
-        for (size_t k = 0; k < k_; ++k) {
-          std::memcpy(to + k / 2 * kPanelRows * 2 + k % 2, from + k, sizeof(uint16_t));
-        }
-        break;
-      }
-    }
+  switch (type_) {
+    case StorageType::kF32:
+      return PackInto<float, 1>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
+    case StorageType::kF16:
+      return PackInto<uint16_t, 1>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
+    case StorageType::kBF16:
+      return PackInto<uint16_t, 2>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
   }
 }
 

@@ -1,8 +1,10 @@
 #include "model/checkpoint/checkpoint.h"
 
+#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "common/canonical.h"
 #include "common/errors.h"
@@ -188,16 +190,29 @@ absl::StatusOr<TensorView> Checkpoint::ExpectTensor(std::string_view name, std::
   return view;
 }
 
-Digest Checkpoint::WeightsDigest() const {
+Digest Checkpoint::WeightsDigest(int threads) const {
   std::vector<TensorSpec> specs = RequiredTensors(config_);
   std::sort(specs.begin(), specs.end(), [](const TensorSpec& a, const TensorSpec& b) { return a.name < b.name; });
+  std::vector<Digest> digests(specs.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < specs.size(); i = next++) {
+      digests[i] = Sha256Of(AsText(tensors_.find(specs[i].name)->second.bytes));
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+    work();
+  }
   CanonicalWriter out("iha.checkpoint", 1);
   out.String(config_.FunctionBytes()).List(specs.size());
-  for (const TensorSpec& spec : specs) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const TensorSpec& spec = specs[i];
     const TensorView& view = tensors_.find(spec.name)->second;
     out.String(spec.name).String(NameOf(view.dtype)).List(spec.shape.size());
     for (const int64_t size : spec.shape) out.Int(size);
-    out.Bytes(Sha256Of(AsText(view.bytes)));
+    out.Bytes(digests[i]);
   }
   return out.Hash();
 }

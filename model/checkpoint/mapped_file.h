@@ -25,7 +25,9 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   // Tells the kernel that the resident pages are not needed; reading them again is still right, only slower.
-  void DropPages() const;
+  void DropPages() const { DropPages(bytes()); }
+  // The same for the whole pages inside of a part of a mapped file.
+  static void DropPages(std::span<const std::byte> part);
 
  private:
   MappedFile(std::string path, const std::byte* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}

@@ -84,6 +84,8 @@ absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const CpuBackendOpti
   const CacheOptions cache{
       .type = options.numerics.kv_dtype == "bf16" ? kernels::StorageType::kBF16 : kernels::StorageType::kF32,
       .iha_form = options.iha_cache};
+  // First, so that each page is read once and can go as soon as it is packed.
+  const Digest weights = checkpoint.WeightsDigest(options.threads);
   const Packer packer(checkpoint, pool_);
   IHA_RETURN_IF_ERROR(LoadEmbedding(packer));
   size_t cache_bytes = 0;
@@ -102,7 +104,7 @@ absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const CpuBackendOpti
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = static_cast<int64_t>(cache_.block_bytes()),
            .numerics_id = options.numerics.Id(),
-           .weights = checkpoint.WeightsDigest()};
+           .weights = weights};
   checkpoint.DropPages();
   return absl::OkStatus();
 }

@@ -56,6 +56,7 @@ absl::StatusOr<Linear> Packer::MakeLinear(std::span<const LinearPart> parts, int
       IHA_ASSIGN_OR_RETURN(const std::vector<float> bias, Vector(parts[i].name + ".bias", parts[i].rows));
       std::copy(bias.begin(), bias.end(), linear.bias.begin() + static_cast<std::ptrdiff_t>(row));
     }
+    checkpoint_.DropPages(views[i]);  // packed: the file's pages need not stay beside the copy
     row += n;
   }
   return linear;

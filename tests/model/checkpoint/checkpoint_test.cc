@@ -189,6 +189,9 @@ TEST_F(OwnCheckpointTest, DigestIsOfWhatTheForwardPassReads) {
   const auto sharded = Checkpoint::Open(dir_.path());
   ASSERT_TRUE(sharded.ok()) << sharded.status();
   EXPECT_EQ(sharded->WeightsDigest(), whole);
+  EXPECT_EQ(sharded->WeightsDigest(3), whole);
+  for (const auto& [name, view] : sharded->tensors()) sharded->DropPages(view);
+  EXPECT_EQ(sharded->WeightsDigest(), whole);  // dropped pages are read again
   // Another function or other bytes: another model.
   WriteText(dir_.File("config.json"), std::string(kConfig).insert(1, "\"rope_theta\": 2e4, "));
   EXPECT_NE(Checkpoint::Open(dir_.path())->WeightsDigest(), whole);
