@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
-#include "kernels/matmul/tile-inl.h"
+#include "kernels/attention/block-inl.h"
 #include "kernels/support/aligned.h"
 
 #ifndef IHA_KERNELS_ATTENTION_CPU_ONCE
@@ -47,75 +47,21 @@ struct TileState {
   alignas(64) float lane_sum[kMaxTileRows][16];
   alignas(64) float q[kMaxTileRows * kMaxHeadDim];  // scaled, [d][rows]
   float max[kMaxTileRows];
-  // Visible slots of the current block: begin .. end - 1; begin == end: none.
-  size_t begin[kMaxTileRows], end[kMaxTileRows];
+  VisibleSlots slots[kMaxTileRows];  // of the current block
 };
-
-// The readers of a block's K (panels = sub-blocks of 16 keys, k = feature) and V (panels = 16 features, k = key).
-template <class R, class T>
-HWY_INLINE auto KeyReader(const KvLayout& layout, const T* block, size_t first_panel) {
-  return [=, d = layout.d](size_t p) { return R{block + (first_panel + p) * d * 16, d * 16, 16}; };
-}
-template <class R, class T>
-HWY_INLINE auto ValueReader(const KvLayout& layout, const T* block, size_t first_key) {
-  return [v = block + layout.v_begin() + first_key * layout.v_stride(), stride = layout.v_stride()](size_t p) {
-    return R{v + p * 16, 16, stride};
-  };
-}
 
 // Scores become exp(s - m'), the state is rescaled to the new maximum m'.
 HWY_INLINE void SoftmaxBlock(TileState& t, int m, size_t v_stride) {
-  constexpr float kNegInf = -std::numeric_limits<float>::infinity();
-  float* s = t.score[m];
-  const size_t begin = t.begin[m], end = t.end[m];
-  for (size_t j = 0; j < begin; ++j) s[j] = kNegInf;
-  for (size_t j = end; j < kKeyBlock; ++j) s[j] = kNegInf;
-  X16 block_max = X16::Load(s);
-  for (size_t j = 16; j < kKeyBlock; j += 16) block_max = Max(block_max, X16::Load(s + j));
-  alignas(64) float lanes[16];
-  block_max.Store(lanes);
-  float new_max = t.max[m];
-  for (float x : lanes) new_max = x > new_max ? x : new_max;
+  const float new_max = MaskAndMax(t.score[m], t.slots[m], t.max[m]);
   X16 sum = X16::Load(t.lane_sum[m]);
   // Before the first visible key there is nothing to rescale; with an unchanged maximum the factor is exactly 1.
-  if (new_max != t.max[m] && t.max[m] != kNegInf) {
+  if (new_max != t.max[m] && t.max[m] != -std::numeric_limits<float>::infinity()) {
     const X16 factor = ExpNeg(X16::Set(t.max[m] - new_max));
     sum = Mul(sum, factor);
     for (size_t i = 0; i < v_stride; i += 16) Mul(X16::Load(t.acc[m] + i), factor).Store(t.acc[m] + i);
   }
   t.max[m] = new_max;
-  const X16 shift = X16::Set(new_max);
-  for (size_t j = 0; j < kKeyBlock; j += 16) {
-    // Invisible keys: exp(-inf) = +0, and L + 0 = L since L >= +0.
-    const X16 p = ExpNeg(Sub(X16::Load(s + j), shift));
-    p.Store(s + j);
-    sum = Add(sum, p);
-  }
-  sum.Store(t.lane_sum[m]);
-}
-
-// acc += p V over visible keys only, in increasing key order per row: a row's own keys before the common range, the
-// common range in one tile, then its own keys after it.
-template <class R, class T>
-HWY_INLINE void AddValues(const KvLayout& layout, const T* block, TileState& t, int count) {
-  const size_t panels = layout.v_stride() / 16;
-  const auto run = [&](int m, int rows, size_t begin, size_t end) {
-    if (begin >= end) return;
-    RunPanels<R>(rows, panels, t.score[m] + begin, kKeyBlock, 1, ValueReader<R>(layout, block, begin), t.acc[m],
-                 kMaxHeadDim, 0, end - begin, false);
-  };
-  size_t common_begin = 0, common_end = kKeyBlock;
-  for (int m = 0; m < count; ++m) {
-    common_begin = std::max(common_begin, t.begin[m]);
-    common_end = std::min(common_end, t.end[m]);
-  }
-  if (common_begin >= common_end) {
-    for (int m = 0; m < count; ++m) run(m, 1, t.begin[m], t.end[m]);
-    return;
-  }
-  for (int m = 0; m < count; ++m) run(m, 1, t.begin[m], common_begin);
-  run(0, count, common_begin, common_end);
-  for (int m = 0; m < count; ++m) run(m, 1, common_end, t.end[m]);
+  ExpAndSum(t.score[m], new_max, sum).Store(t.lane_sum[m]);
 }
 
 HWY_INLINE void StartTile(const AttentionTile& g, TileState& t) {
@@ -134,12 +80,10 @@ HWY_INLINE void FindVisible(const AttentionTile& g, TileState& t, size_t base, s
   lowest = kKeyBlock;
   highest = 0;
   for (int m = 0; m < g.count; ++m) {
-    const size_t row_first = g.rows[m].first, row_end = size_t{g.rows[m].last} + 1;
-    t.begin[m] = std::min(row_first > base ? row_first - base : 0, kKeyBlock);
-    t.end[m] = std::max(t.begin[m], std::min(row_end > base ? row_end - base : 0, kKeyBlock));
-    if (t.begin[m] == t.end[m]) continue;
-    lowest = std::min(lowest, t.begin[m]);
-    highest = std::max(highest, t.end[m]);
+    const VisibleSlots slots = t.slots[m] = FindSlots(g.rows[m].first, g.rows[m].last, base);
+    if (slots.empty()) continue;
+    lowest = std::min(lowest, slots.begin);
+    highest = std::max(highest, slots.end);
   }
 }
 
@@ -150,12 +94,13 @@ HWY_INLINE void StepTile(const AttentionTile& g, TileState& t, const T* block, s
   const size_t d = layout.d, v_stride = layout.v_stride();
   // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
   const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
-  RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block + g.key * layout.k_elements(), p0),
-               t.score[0] + p0 * 16, kKeyBlock, 0, d, true);
+  RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, g.key, p0), t.score[0] + p0 * 16,
+               kKeyBlock, 0, d, true);
   for (int m = 0; m < g.count; ++m) {
-    if (t.begin[m] != t.end[m]) SoftmaxBlock(t, m, v_stride);
+    if (!t.slots[m].empty()) SoftmaxBlock(t, m, v_stride);
   }
-  AddValues<R>(layout, block, t, g.count);
+  AddValues<R>(
+      layout, block, t.score[0], [&](int m) { return t.slots[m]; }, g.count, t.acc[0], kMaxHeadDim);
 }
 
 HWY_INLINE void FinishTile(const AttentionTile& g, TileState& t) {

@@ -4,7 +4,8 @@
 // Normed (diff): x = fma(-lambda, A_2i+1, A_2i); O_i = scale * RMSNorm(x) * weight with NUM-6's order, the scale a
 // rounded product at the end. lambda = exp(lq1 . lk1) - exp(lq2 . lk2) + lambda_init in double by fixed operations (one
 // fma chain a dot product, ExactExp), rounded once to fp32.
-// Rows are independent; out may not overlap a. Blocks until written. Source: checkpoints.md, kinds diff and diff_v2.
+// NUM-14. Rows are independent; out may not overlap a. Blocks until written.
+// Source: checkpoints.md, kinds diff and diff_v2.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // gate.h: y_h *= sigmoid(g), one gate a head or one a feature.
 //
-// Fixed operations (NUM-7): sig(z) = (z >= 0 ? 1 : e) / (1 + e), e = ExpNeg(-|z|), then one rounded product. Elements
-// are independent. In place. Blocks until written. Source: checkpoints.md, modifiers (`gate`).
+// Fixed operations (NUM-12, NUM-7): sig(z) = (z >= 0 ? 1 : e) / (1 + e), e = ExpNeg(-|z|), then one rounded product.
+// Elements are independent. In place. Blocks until written. Source: checkpoints.md, modifiers (`gate`).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // knocking.h: knocking-heads: the heads of one projection through d x d matrices that all of them share.
 //
 // Row vectors x [d] of every head of every token, in place. Linear: x' = x T. Mlp: x' = 2 ((x U) * sigmoid(x G)) W.
-// Products are NUM-1 chains (matmul.h), the sigmoid NUM-7's, u * sig one rounded product; times 2 is exact. Rows are
+// Products are NUM-2 chains (matmul.h), the sigmoid NUM-7's, u * sig one rounded product; times 2 is exact. Rows are
 // independent, so batch, threads and vector width change no bit. Blocks until written.
 // Source: checkpoints.md, modifiers (`knocking`).
 #pragma once

@@ -3,6 +3,7 @@
 // Fixed operations (NUM-7), e = ExpNeg(-|z|), sig(z) = (z >= 0 ? 1 : e) / (1 + e):
 //   kSilu      x * sig(x)
 //   kGeluTanh  x * sig(2 sqrt(2/pi) (x + 0.044715 x^3)), equal to 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+//   kGeluErf   x Phi(x), Phi the normal distribution function: gelu_erf.h; relative error below 6 * 2^-24 for x >= -13
 //   kRelu      max(x, +0), NaN stays NaN
 //   kIdentity  x
 // then one rounded product with up. Elements are independent. out may be gate or up. Blocks until written.
@@ -14,7 +15,7 @@
 
 namespace iha::kernels {
 
-enum class Activation { kSilu, kGeluTanh, kRelu, kIdentity };
+enum class Activation { kSilu, kGeluTanh, kGeluErf, kRelu, kIdentity };
 
 struct MlpShape {
   size_t rows = 0;

@@ -12,6 +12,8 @@ double Activate(Activation activation, double x) {
     case Activation::kGeluTanh:
       // 0.5 (1 + tanh(u)) written as 1 / (1 + exp(-2 u)): for x << 0 the sum 1 + tanh cancels even in double.
       return x / (1.0 + std::exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case Activation::kGeluErf:
+      return x * 0.5 * std::erfc(-x * 0.70710678118654752440);
     case Activation::kRelu:
       return x < 0 ? 0.0 : x;
     case Activation::kIdentity:

@@ -20,7 +20,7 @@ constexpr int64_t kMaxVocab = int64_t{1} << 24;
 constexpr int64_t kMaxHidden = int64_t{1} << 20;
 constexpr int64_t kMaxInner = int64_t{1} << 22;
 constexpr int64_t kMaxHeads = int64_t{1} << 14;
-constexpr int64_t kMaxHeadDim = int64_t{1} << 14;
+constexpr int64_t kMaxHeadDim = 512;  // kernels/attention/attention.h
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
@@ -68,7 +68,10 @@ void ReadSizes(FieldReader& fields, const FamilyRow& family, ModelConfig* config
   } else {
     config->head_dim = config->hidden_size / config->num_heads;
   }
-  if (fields.ok() && config->head_dim % 2 != 0) {
+  if (fields.ok() && config->head_dim > kMaxHeadDim) {  // hidden_size / num_attention_heads
+    fields.Fail("head_dim", fmt::format("is {} (hidden_size {} / num_attention_heads {}), expected at most {}",
+                                        config->head_dim, config->hidden_size, config->num_heads, kMaxHeadDim));
+  } else if (fields.ok() && config->head_dim % 2 != 0) {
     fields.Fail("head_dim", fmt::format("is {}, expected an even number (RoPE turns pairs)", config->head_dim));
   }
 }

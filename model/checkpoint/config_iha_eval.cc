@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "kernels/support/exact_math.h"
 #include "model/checkpoint/config_parts.h"
 
 namespace iha::checkpoint {
@@ -13,6 +14,7 @@ using nlohmann::json;
 
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
 constexpr int64_t kMaxPseudoHeads = 4096;
+constexpr int64_t kMaxDiffHeadDim = 256;  // its values are twice as wide, and attention takes up to 512
 
 const std::vector<const char*> kKinds{"global", "local", "iha", "talking_heads", "diff", "diff_v2"};
 
@@ -76,7 +78,7 @@ void ReadDiff(FieldReader& fields, const ModelConfig& config, size_t index, Laye
   layer->window = ReadTokenWindow(fields);
   const json* init = fields.Find("lambda_init");
   if (init != nullptr && *init == "depth") {
-    layer->lambda_init = 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(index));
+    layer->lambda_init = 0.8 - 0.6 * kernels::ExactExp(-0.3 * static_cast<double>(index));
   } else if (init != nullptr && init->is_number() && std::isfinite(init->get<double>())) {
     layer->lambda_init = init->get<double>();
   } else if (!fields.Has("lambda_init")) {
@@ -86,7 +88,10 @@ void ReadDiff(FieldReader& fields, const ModelConfig& config, size_t index, Laye
   }
   layer->norm_eps = fields.Number("norm_eps", std::nullopt, 0, 1);
   if (!fields.ok()) return;
-  if (config.num_heads % 2 != 0) {
+  if (config.head_dim > kMaxDiffHeadDim) {
+    fields.Fail("kind",
+                fmt::format("is diff, which needs head_dim of at most {}, found {}", kMaxDiffHeadDim, config.head_dim));
+  } else if (config.num_heads % 2 != 0) {
     fields.Fail("kind", fmt::format("is diff, which needs an even num_attention_heads, found {}", config.num_heads));
   } else if (config.num_kv_heads != config.num_heads) {
     fields.Fail("kind", fmt::format("is diff, which needs num_key_value_heads = num_attention_heads, found {} and {}",

@@ -4,13 +4,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/support/exact_math.h"
+
 namespace iha::checkpoint {
 namespace {
 
 std::vector<double> PlainFrequencies(double theta, int64_t head_dim) {
   std::vector<double> result(static_cast<size_t>(head_dim / 2));
   for (size_t i = 0; i < result.size(); ++i) {
-    result[i] = 1.0 / std::pow(theta, static_cast<double>(2 * i) / static_cast<double>(head_dim));
+    result[i] = 1.0 / kernels::ExactPow(theta, static_cast<double>(2 * i) / static_cast<double>(head_dim));
   }
   return result;
 }
@@ -33,8 +35,8 @@ void ApplyLlama3(const RopeSpec& spec, std::vector<double>& frequencies) {
 // Dimension whose frequency turns `rotations` times over the original context.
 double CorrectionDimension(const RopeSpec& spec, double rotations, int64_t head_dim) {
   return static_cast<double>(head_dim) *
-         std::log(static_cast<double>(spec.original_max_positions) / (rotations * 2 * std::numbers::pi)) /
-         (2 * std::log(spec.theta));
+         kernels::ExactLog(static_cast<double>(spec.original_max_positions) / (rotations * 2 * std::numbers::pi)) /
+         (2 * kernels::ExactLog(spec.theta));
 }
 
 void ApplyYarn(const RopeSpec& spec, int64_t head_dim, std::vector<double>& frequencies) {
@@ -91,7 +93,7 @@ std::vector<double> InverseFrequencies(const RopeSpec& spec, int64_t head_dim) {
 }
 
 double YarnAttentionFactor(double factor, double mscale, double mscale_all_dim) {
-  const auto scale = [factor](double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0; };
+  const auto scale = [factor](double m) { return factor <= 1 ? 1.0 : 0.1 * m * kernels::ExactLog(factor) + 1.0; };
   if (mscale != 0 && mscale_all_dim != 0) return scale(mscale) / scale(mscale_all_dim);
   return scale(1.0);
 }

@@ -3,6 +3,7 @@
 #include "common/errors.h"
 #include "model/transformer/iha_attention.h"
 #include "model/transformer/softmax_attention.h"
+#include "model/transformer/talking_heads_attention.h"
 
 namespace iha::model {
 
@@ -22,9 +23,9 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> MakeAttentionLayer(const checkpo
     case AttentionKind::kIha:
       return IhaAttention::Make(config, layer, cache, packer, ropes);
     case AttentionKind::kTalkingHeads:
-      break;
+      return TalkingHeadsAttention::Make(config, layer, cache, packer, ropes);
   }
-  return Unimplemented("attention layer {}: kind {} is not supported by the CPU backend", layer, NameOf(kind));
+  return Internal("attention layer {}: kind {} has no layer", layer, static_cast<int>(kind));
 }
 
 }  // namespace iha::model

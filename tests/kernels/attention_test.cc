@@ -217,6 +217,57 @@ TEST(Attention, VisibleNaNMakesItsRowsNaNOnly) {
   });
 }
 
+// Two key heads that share one value head (differential attention): each as if it had its own copy of the values.
+TEST(Attention, KeysThatShareValuesGiveTheBitsOfSeparateCaches) {
+  ThreadPool pool(2);
+  constexpr size_t kTokens = 150, kD = 20, kDv = 40;
+  for (const StorageType type : {StorageType::kF32, StorageType::kBF16}) {
+    const KvLayout shared{type, kD, kDv, 2}, single{type, kD, kDv};
+    EXPECT_EQ(shared.bytes(), single.bytes() + kKeyBlock * kD * StorageBytes(type));
+    const std::vector<float> q = RandomFloats(2 * kTokens * kD, 1), k = RandomFloats(2 * kTokens * kD, 2),
+                             v = RandomFloats(kTokens * kDv, 3);
+    Cache separate[] = {Cache(single, kTokens), Cache(single, kTokens)};
+    std::vector<AlignedArray<char>> memory;
+    std::vector<const void*> table;
+    for (size_t t = 0; t < kTokens; ++t) {
+      if (t % kKeyBlock == 0) {
+        memory.push_back(MakeAligned<char>(shared.bytes()));
+        std::memset(memory.back().get(), 0xFF, shared.bytes());
+        table.push_back(memory.back().get());
+      }
+      StoreValue(shared, memory.back().get(), t % kKeyBlock, &v[t * kDv]);
+      for (size_t key = 0; key < 2; ++key) {
+        StoreKey(shared, memory.back().get(), t % kKeyBlock, &k[(2 * t + key) * kD], key);
+        separate[key].Append(t, &k[(2 * t + key) * kD], &v[t * kDv]);
+      }
+    }
+    ForEachTarget([&](const SimdTarget&) {
+      std::vector<float> got(2 * kTokens * kDv), want(2 * kTokens * kDv);
+      std::vector<AttentionRow> rows[2], want_rows[2];
+      std::vector<AttentionGroup> groups, want_groups;
+      for (size_t key = 0; key < 2; ++key) {
+        for (uint32_t t = 0; t < kTokens; ++t) {
+          const size_t row = 2 * t + key;
+          rows[key].push_back({&q[row * kD], &got[row * kDv], FirstVisible(t, 70), t});
+          want_rows[key].push_back({&q[row * kD], &want[row * kDv], FirstVisible(t, 70), t});
+        }
+        groups.push_back({.blocks = table.data(), .rows = rows[key], .key = key});
+        want_groups.push_back({.blocks = separate[key].table(), .rows = want_rows[key]});
+      }
+      Attention(shared, 0.2f, groups, pool);
+      Attention(single, 0.2f, want_groups, pool);
+      EXPECT_EQ(FirstDifference(got, want), -1);
+      std::vector<double> exact(kTokens * kDv);
+      AttentionRef(shared, 0.2f, groups[1], exact.data());
+      // The bound of ErrorBoundAgainstDouble with 70 keys and scores of at most 4 is far below 1e-4; the other key
+      // head's weights are not.
+      for (size_t i = 0; i < exact.size(); ++i) {
+        ASSERT_LE(std::fabs(got[(i / kDv * 2 + 1) * kDv + i % kDv] - exact[i]), 1e-4) << i;
+      }
+    });
+  }
+}
+
 TEST(Attention, ErrorBoundAgainstDouble) {
   SerialFor serial;
   const size_t d = 64, keys = 1000;

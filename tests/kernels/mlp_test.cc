@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/mlp/gelu_erf.h"
 #include "kernels/support/exact_math.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -10,7 +11,8 @@
 namespace iha::kernels {
 namespace {
 
-const Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kRelu, Activation::kIdentity};
+const Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kRelu,
+                                   Activation::kIdentity};
 
 float Sigmoid(float z) {
   const float e = ExpNeg(-std::fabs(z));
@@ -24,6 +26,8 @@ float Activate(Activation activation, float x) {
       return x * Sigmoid(x);
     case Activation::kGeluTanh:
       return x * Sigmoid(1.59576912160573071f * std::fma(0.044715f * x, x * x, x));
+    case Activation::kGeluErf:
+      return GeluErf(x);
     case Activation::kRelu:
       return x < 0 ? 0.0f : x;
     case Activation::kIdentity:
@@ -89,11 +93,50 @@ TEST(Mlp, ErrorBoundAgainstDouble) {
       // result times |z| (d log sigmoid <= 1): z of gelu takes 5 roundings with its constants.
       const double u = 0x1p-24, x = gate[i];
       const double z = 1.5957691216 * (std::fabs(x) + 0.044715 * std::fabs(x * x * x));
-      const double bound = (6 + (activation == Activation::kGeluTanh ? 5 * z : 0)) * u;
+      if (activation == Activation::kGeluErf && x < -13) continue;  // GeluErf.* below
+      const double terms = activation == Activation::kGeluTanh  ? 6 + 5 * z
+                           : activation == Activation::kGeluErf ? 12
+                                                                : 6;
+      const double bound = terms * u;
       // Below exp(-87) the result is 0: an absolute error of |x| 2^-125.
       EXPECT_LE(std::fabs(out[i] - want[i]), bound * std::fabs(want[i]) + std::fabs(x) * 0x1p-125) << x;
     }
   }
+}
+
+// Every 251st fp32 of both signs and all exponents. The bound adds: P 1.3 u for its fit, 3 u for its last fmas and 2 u
+// for the error of s; exp 2.2 u and one fma; sum, product, division and the product with x: 12 u. 1 - Q: Q <= 1/2, so
+// half of Q's error, and 1 - Q >= 1/2.
+TEST(GeluErf, WithinItsBoundOverAllExponents) {
+  double worst = 0;
+  float at = 0;
+  for (uint32_t bits = 0; bits < 0x7F800000u; bits += 251) {
+    for (const uint32_t sign : {0u, 0x80000000u}) {
+      const float x = std::bit_cast<float>(bits | sign);
+      const double got = GeluErf(x), want = x * 0.5 * std::erfc(-x * 0.70710678118654752440);
+      if (x < -13) {
+        ASSERT_LE(std::fabs(got - want), 1e-38) << x;
+        ASSERT_LE(got, 0) << x;
+        continue;
+      }
+      // A subnormal result is rounded to a multiple of 2^-149.
+      const double error = std::max(0.0, std::fabs(got - want) - 0x1p-149) / std::fabs(want);
+      if (error > worst) worst = error, at = x;
+    }
+  }
+  EXPECT_LE(worst, 12 * 0x1p-24) << at;
+  RecordProperty("worst_in_2^-24", std::to_string(worst * 0x1p24));
+}
+
+TEST(GeluErf, SpecialValues) {
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(GeluErf(inf), inf);
+  EXPECT_TRUE(std::isnan(GeluErf(-inf)));  // as 0.5 x (1 + erf(x / sqrt 2)) gives it
+  EXPECT_TRUE(std::isnan(GeluErf(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(std::bit_cast<uint32_t>(GeluErf(0.0f)), 0u);
+  EXPECT_EQ(std::bit_cast<uint32_t>(GeluErf(-0.0f)), 0x80000000u);
+  EXPECT_EQ(GeluErf(-20.0f), 0.0f);
+  EXPECT_EQ(GeluErf(20.0f), 20.0f);
 }
 
 }  // namespace

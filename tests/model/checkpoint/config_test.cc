@@ -156,6 +156,8 @@ TEST(ConfigTest, EachBadFieldIsNamed) {
       {{{"num_attention_heads", 3}}, {"head_dim is missing", "hidden_size 64", "num_attention_heads 3"}},
       {{{"num_key_value_heads", 3}}, {"num_key_value_heads is 3", "divisor of num_attention_heads 4"}},
       {{{"head_dim", 15}}, {"head_dim is 15", "even"}},
+      {{{"head_dim", 514}}, {"head_dim is 514", "512"}},
+      {{{"hidden_size", 4096}}, {"head_dim is 1024", "hidden_size 4096 / num_attention_heads 4", "at most 512"}},
       {{{"rms_norm_eps", 0}}, {"rms_norm_eps is 0"}},
       {{{"rms_norm_eps", "tiny"}}, {"rms_norm_eps is \"tiny\"", "expected a number"}},
       {{{"hidden_act", "quick_gelu"}}, {"hidden_act is quick_gelu", "expected silu"}},
@@ -260,6 +262,7 @@ TEST(IhaEvalTest, BadCombinationsAreNamed) {
   ExpectRefused(Block({Diff("deep")}), {"lambda_init is deep", "depth or a number"});
   ExpectRefused(Block({With(Diff(0.5), {{"gate", "headwise"}})}), {"gate is not allowed with kind diff"});
   ExpectRefused(With(Block({Diff(0.5)}), {{"num_key_value_heads", 2}}), {"diff", "num_key_value_heads"});
+  ExpectRefused(With(Block({Diff(0.5)}), {{"head_dim", 258}}), {"attention[0].kind is diff", "at most 256, found 258"});
   ExpectRefused(Block(std::vector<json>()), {"attention is []"});
   ExpectRefused(Block({IhaLayer()}, "per_layer"), {"attention has 1 layers", "num_hidden_layers 2"});
   const json v2 = {{"kind", "diff_v2"}, {"rope_pairing", "half"}, {"window", nullptr}, {"qk_norm", "none"}};

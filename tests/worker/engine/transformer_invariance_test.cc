@@ -110,21 +110,16 @@ TEST(TransformerInvariance, EveryFamily) {
   }
 }
 
-TEST(TransformerInvariance, EveryVariantThatTheCpuEngineRuns) {
+TEST(TransformerInvariance, EveryVariant) {
   IHA_REQUIRE_CASES(cases);
-  int ran = 0;
-  for (const std::string& folder : Folders(cases + "/attention_oracles")) {
+  const auto folders = Folders(cases + "/attention_oracles");
+  ASSERT_FALSE(folders.empty());
+  for (const std::string& folder : folders) {
     SCOPED_TRACE(folder);
     const auto checkpoint = Checkpoint::Open(folder);
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-    const auto backend = model::OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {}});
-    // Which kinds it runs is for the transformer's own tests to say.
-    if (backend.status().code() == absl::StatusCode::kUnimplemented) continue;
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    ran++;
     ExpectInvariance(*checkpoint);
   }
-  EXPECT_GE(ran, 2);  // global_gqa_bias, global_gqa_qknorm
 }
 
 }  // namespace

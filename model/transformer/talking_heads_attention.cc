@@ -1,0 +1,68 @@
+#include "model/transformer/talking_heads_attention.h"
+
+#include <fmt/format.h>
+
+#include "common/status_macros.h"
+
+namespace iha::model {
+
+using checkpoint::ModelConfig;
+
+absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(const ModelConfig& config, int64_t layer,
+                                                                            const CacheOptions& cache,
+                                                                            const Packer& packer, RopeTables& ropes) {
+  const checkpoint::LayerSpec& spec = config.layers[static_cast<size_t>(layer)];
+  IHA_ASSIGN_OR_RETURN(AttentionInputs inputs, AttentionInputs::Make(config, layer, packer));
+  const std::string prefix = fmt::format("model.layers.{}.self_attn.talking_heads.", layer);
+  const int64_t mix[] = {config.num_heads, config.num_heads};
+  IHA_ASSIGN_OR_RETURN(std::vector<float> pre, packer.Tensor(prefix + "pre", mix));
+  IHA_ASSIGN_OR_RETURN(std::vector<float> post, packer.Tensor(prefix + "post", mix));
+  IHA_ASSIGN_OR_RETURN(AttentionOutput output,
+                       AttentionOutput::Make(config, layer, packer, inputs.heads(), inputs.d()));
+  kernels::TalkingHeadsShape shape{.layout = {.type = cache.type, .d = inputs.d(), .d_v = inputs.d()},
+                                   .heads = inputs.heads(),
+                                   .kv_heads = inputs.kv_heads(),
+                                   .scale = static_cast<float>(config.attention_scale),
+                                   .window = spec.window.has_value() ? static_cast<uint32_t>(spec.window->size) : 0};
+  shape.head_bytes = (shape.layout.bytes() + 63) / 64 * 64;
+  return std::unique_ptr<AttentionLayer>(
+      new TalkingHeadsAttention(std::move(inputs), std::move(output), shape, std::move(pre), std::move(post), ropes));
+}
+
+void TalkingHeadsAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
+  const size_t d = inputs_.d();
+  parallel.Run(tokens.count(), [&](size_t token, int) {
+    for (size_t head = 0; head < shape_.kv_heads; head++) {
+      kernels::AppendKv(shape_.layout, tokens.block_of_token[token] + cache_offset + head * shape_.head_bytes,
+                        tokens.positions[token] % kKvBlockTokens, inputs_.keys(token) + head * d,
+                        inputs_.values(token) + head * d);
+    }
+  });
+}
+
+void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
+                                    kernels::ParallelFor& parallel) {
+  const size_t row = inputs_.heads() * inputs_.d();
+  y_.resize(tokens.count() * row);
+  inputs_.Project(tokens.count(), x, parallel);
+  inputs_.Norm(parallel);
+  inputs_.Rotate(tokens.positions, ropes_, parallel);
+  Append(tokens, cache_offset, parallel);
+  std::vector<kernels::TalkingHeadsTokens> sequences;
+  sequences.reserve(tokens.segments.size());
+  size_t first = 0;
+  for (size_t s = 0; s < tokens.segments.size(); s++) {
+    const size_t count = tokens.segments[s].tokens.size();
+    sequences.push_back({.blocks = tokens.tables[s].data(),
+                         .offset = cache_offset,
+                         .positions = std::span(tokens.positions).subspan(first, count),
+                         .q = inputs_.queries(first),
+                         .q_stride = inputs_.stride(),
+                         .out = y_.data() + first * row});
+    first += count;
+  }
+  kernels::TalkingHeads(shape_, sequences, parallel);
+  output_.Forward(tokens.count(), x, y_.data(), inputs_, out, parallel);
+}
+
+}  // namespace iha::model
