@@ -8,7 +8,7 @@ namespace iha {
 namespace {
 
 // Version of the exact numeric rules (docs/contracts/numerics.md). A change of any bit that they give changes it.
-constexpr int kNumericsVersion = 1;
+constexpr int kNumericsVersion = 2;
 // Version of how the torch backend calls LibTorch.
 constexpr int kTorchBackendVersion = 1;
 

@@ -72,18 +72,18 @@ ItemResult Item() {
 }
 
 TEST(EvalTypes, GoldenDigests) {
-  EXPECT_EQ(NumericsSpec().Id(), "cpu-exact/1/weights=stored/act=f32/kv=f32");
-  EXPECT_EQ(IdOf(Sweep()).Hex(), "2c73a321c8fbd127ef943fcc4a96aee6b9faeae4cc6689468f3d6fef5ca50004");
-  EXPECT_EQ(IdOf(Job()).Hex(), "847ab255a40ab0d836fc99cf56c85153145fccd96bb9804a4ed76329e4773875");
-  EXPECT_EQ(KeyOf(KeyInputs()).Hex(), "c0ddf51e96cea9c4f56437c9259316c5505f1cdd7733e1e51a7b1b8eaf4f6c1f");
+  EXPECT_EQ(NumericsSpec().Id(), "cpu-exact/2/weights=stored/act=f32/kv=f32");
+  EXPECT_EQ(IdOf(Sweep()).Hex(), "b93e2d57db4cbeb7ced55030959b14363acac50649f9839800b6c69d611c33d6");
+  EXPECT_EQ(IdOf(Job()).Hex(), "282bd6c2866c0a7669673c47759337892ec5b97a2c3bcb4f95ac8882ac17f1bb");
+  EXPECT_EQ(KeyOf(KeyInputs()).Hex(), "1c8a685eb003ad8f6ff8a4ed51018aa317f9172cf78be648771169540aca7846");
   EXPECT_EQ(StreamKeyOf(99, 3, {5, 6, 7}), 0xb12558075bc0dd4bULL);
   const Generation generation = {.key = KeyOf(KeyInputs()),
                                  .tokens = {8, 9},
                                  .text = "h\xC3\xA9",
                                  .finish = FinishReason::kStop,
                                  .prompt_tokens = 3};
-  EXPECT_EQ(generation.Checksum().Hex(), "f296552bff215f84642fc2b3049fa3d1e12ae5e0ebd6d833a4ec4b5e28a7fe48");
-  EXPECT_EQ(Item().Hash().Hex(), "25c3e3f8c14c9718a3e6b6c6d1442f0a09bdeebf41de822e169a213e393a8fc8");
+  EXPECT_EQ(generation.Checksum().Hex(), "c9bb6c0e5c451a4320dfc436e8bdaa61775efa8993974925c65805183ae4acf8");
+  EXPECT_EQ(Item().Hash().Hex(), "00e0a373af51ce5b13e3d5800ab1ec80255c45e9446b2b70656090187e2eb57e");
 }
 
 // Every field that decides a generation changes its key; the number of samples asked for does not.

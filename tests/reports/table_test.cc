@@ -145,7 +145,7 @@ TEST(Render, JsonHoldsExactValuesCountsAndProvenance) {
   EXPECT_EQ(cell["scored"], 4);
   EXPECT_LT(cell["interval"]["low"], 0.75);
   EXPECT_GT(cell["interval"]["high"], 0.75);
-  EXPECT_EQ(json["provenance"]["numerics_id"], "cpu-exact/1/weights=stored/act=f32/kv=f32");
+  EXPECT_EQ(json["provenance"]["numerics_id"], "cpu-exact/2/weights=stored/act=f32/kv=f32");
   EXPECT_EQ(json["provenance"]["entries"][0]["sampling"]["seed"], 1234);
 }
 
