@@ -29,7 +29,7 @@ struct Message {
 struct Prompt {
   std::string text;                // plain form: exact bytes; the tokenizer's own special tokens are added (BOS if any)
   std::vector<Message> messages;   // chat form: when not empty, `text` is unused
-  std::string template_date;       // chat form: YYYY-MM-DD, the day that the chat template sees; "" = its default
+  std::string template_date = {};  // chat form: YYYY-MM-DD, the day that the chat template sees; "" = its default
   std::vector<std::string> stops;  // generation is cut before the first of these
 };
 

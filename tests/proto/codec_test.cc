@@ -120,7 +120,7 @@ TEST(Codec, ResultCallRoundTrips) {
 
 TEST(Codec, LeaseRoundTrips) {
   const auto acquire = ByteRoundTrip<wire::AcquireLeaseRequest>(
-      AcquireLeaseRequest{SampleRequestId(), SampleWorker(), 77, {"a", "b"}, {NumericsSpec().Id()}, 4096});
+      AcquireLeaseRequest{SampleRequestId(), SampleWorker(), 77, {"a", "b"}, {NumericsSpec().Id()}});
   EXPECT_EQ(acquire.models, (std::vector<std::string>{"a", "b"}));
   const auto granted =
       ByteRoundTrip<wire::AcquireLeaseReply>(AcquireLeaseReply{SampleGrant(), absl::Milliseconds(1500), true, {"a"}});
