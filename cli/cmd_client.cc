@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "proto/link/address.h"
 
 namespace iha::cli {
 namespace {
@@ -109,7 +110,15 @@ absl::Status Submit(const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep));
   IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ParseSweep(text, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
-  IHA_ASSIGN_OR_RETURN(const SweepId id, connection->api->Submit(spec));
+  const absl::StatusOr<SweepId> submitted = connection->api->Submit(spec);
+  if (!submitted.ok()) {
+    // These are about files, and this machine may have what that one lacks.
+    const absl::StatusCode code = submitted.status().code();
+    const bool files = code == absl::StatusCode::kNotFound || code == absl::StatusCode::kDataLoss ||
+                       code == absl::StatusCode::kPermissionDenied;
+    return files ? Annotate(submitted.status(), "on the coordinator") : submitted.status();
+  }
+  const SweepId id = *submitted;
   std::cout << (flags.json ? JsonLine({{"sweep", id.Hex()}}) : id.Hex() + "\n");
   return absl::OkStatus();
 }
@@ -149,7 +158,15 @@ absl::Status Cancel(const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   IHA_RETURN_IF_ERROR(connection->api->Cancel(id));
-  std::cout << (flags.json ? JsonLine({{"sweep", id.Hex()}, {"cancelled", true}}) : "cancelled " + id.Hex() + "\n");
+  // Finished work stays finished: only the state tells whether there was something to cancel.
+  IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(id));
+  const bool cancelled = progress.state == "cancelled";
+  if (flags.json) {
+    std::cout << JsonLine({{"sweep", id.Hex()}, {"cancelled", cancelled}});
+  } else {
+    std::cout << (cancelled ? fmt::format("cancelled {}\n", id.Hex())
+                            : fmt::format("{}: already {}; nothing to cancel\n", id.Hex(), progress.state));
+  }
   return absl::OkStatus();
 }
 
@@ -171,8 +188,9 @@ absl::Status List(const Flags& flags) {
                              {"submitted", when},
                              {"run_tag", sweep.run_tag}});
     } else {
-      std::cout << TerminalSafe(fmt::format("{}  {:<9}  {}/{} items  {}  {}", sweep.sweep.Hex(), sweep.state,
-                                            sweep.finished, sweep.planned, when, sweep.run_tag))
+      std::cout << TerminalSafe(fmt::format("{}  {:<9}  {}/{} items  {}{}{}", sweep.sweep.Hex(), sweep.state,
+                                            sweep.finished, sweep.planned, when, sweep.run_tag.empty() ? "" : "  ",
+                                            sweep.run_tag))
                 << "\n";
     }
   }
@@ -214,6 +232,13 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
       Fail(name, InvalidArgument("--coordinator HOST:PORT is missing"));
       command.exit_code = kExitUsage;
       return;
+    }
+    if (flags->db.empty()) {
+      if (const absl::Status address = link::CheckAddress("--coordinator", flags->endpoint.address); !address.ok()) {
+        Fail(name, address);
+        command.exit_code = kExitUsage;
+        return;
+      }
     }
     const absl::Status status = action(*flags);
     command.exit_code = status.ok() ? kExitOk : Fail(name, status);

@@ -145,6 +145,8 @@ void PrintText(const Json& json, const std::string& indent) {
     }
     const std::string text =
         value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    // Most metrics vote on nothing, and most grades need no reason.
+    if (text.empty() && (key == "winner" || key == "reason")) continue;
     if (text.find('\n') == std::string::npos) {
       std::cout << indent << key << ": " << TerminalSafe(text) << "\n";
       continue;

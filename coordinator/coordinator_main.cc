@@ -15,6 +15,7 @@
 #include "common/version.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/service/service.h"
+#include "proto/link/address.h"
 #include "proto/link/grpc_log.h"
 
 namespace iha::coordinator {
@@ -36,6 +37,10 @@ int Fail(const absl::Status& status) {
 }
 
 int Run(Flags flags) {
+  if (const absl::Status address = link::CheckAddress("--listen", flags.server.address); !address.ok()) {
+    Print(std::string(address.message()));
+    return kExitUsage;
+  }
   absl::Mutex mu;
   bool stop = false;        // guarded by mu
   ShutdownSignals signals;  // outlives all that may take its time to end, so that a second signal acts then, too

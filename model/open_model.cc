@@ -73,8 +73,8 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
 
 absl::Status CheckDevice(const std::string& device) {
   if (device == "cpu") return absl::OkStatus();
-  IHA_ASSIGN_OR_RETURN(const BackendModule* torch, LoadBackendModule("torch"));
-  return torch->check_device(device);
+  const absl::StatusOr<const BackendModule*> torch = LoadBackendModule("torch");
+  return torch.ok() ? (*torch)->check_device(device) : Annotate(torch.status(), "--device " + device);
 }
 
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/errors.h"
@@ -9,25 +10,39 @@
 namespace iha::reports {
 namespace {
 
+// Which of a benchmark's entries a column shows. A header says how its number came about, so an entry that was decoded
+// in another way gives no column.
+enum class Decoding {
+  kGreedy,   // the first with T = 0
+  kSampled,  // T > 0; the one with the most samples, among equals the first
+  kAny,      // the metric's name says it all (a vote over 16 is one over 16 samples)
+};
+
 // A printed column of the paper: which benchmark, and which of its metrics by the text that its name starts with.
 struct PaperColumn {
   const char* header;
   const char* benchmark;
   const char* metric_prefix;  // "" = the first metric that is neither a vote nor pass@k with k > 1
   int decimals;
+  Decoding decoding;
 };
 
+// After SFT: everything is sampled.
 constexpr PaperColumn kTable1[] = {
-    {"GSM8K P@1", "gsm8k", "", 1},          {"GSM8K Maj@16", "gsm8k", "maj@16", 1},
-    {"MATH-500 P@1", "math500", "", 1},     {"MATH-500 Maj@16", "math500", "maj@16", 1},
-    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1}, {"MBPP P@10", "mbpp", "mbpp.pass@10", 1},
+    {"GSM8K P@1", "gsm8k", "", 1, Decoding::kSampled},
+    {"GSM8K Maj@16", "gsm8k", "maj@16", 1, Decoding::kAny},
+    {"MATH-500 P@1", "math500", "", 1, Decoding::kSampled},
+    {"MATH-500 Maj@16", "math500", "maj@16", 1, Decoding::kAny},
+    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1, Decoding::kSampled},
+    {"MBPP P@10", "mbpp", "mbpp.pass@10", 1, Decoding::kSampled},
 };
+// Pre-trained: exact match is greedy; the paper doesn't say how its code columns were decoded.
 constexpr PaperColumn kTable2[] = {
-    {"GSM8K EM", "gsm8k", "", 2},
-    {"GSM8K Maj@5", "gsm8k", "maj@5", 2},
-    {"MATH-500 EM", "math500", "", 2},
-    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1},
-    {"HumanEval P@1", "humaneval", "humaneval.pass@1", 1},
+    {"GSM8K EM", "gsm8k", "", 2, Decoding::kGreedy},
+    {"GSM8K Maj@5", "gsm8k", "maj@5", 2, Decoding::kAny},
+    {"MATH-500 EM", "math500", "", 2, Decoding::kGreedy},
+    {"MBPP P@1", "mbpp", "mbpp.pass@1", 1, Decoding::kAny},
+    {"HumanEval P@1", "humaneval", "humaneval.pass@1", 1, Decoding::kAny},
 };
 
 bool IsVote(const std::string& metric) { return metric.starts_with("maj@"); }
@@ -38,19 +53,29 @@ bool Matches(const std::string& metric, const std::string& prefix) {
   return metric.starts_with(prefix) && (metric.size() == prefix.size() || metric[prefix.size()] == '?');
 }
 
+bool Fits(const SamplingParams& sampling, Decoding decoding) {
+  return decoding == Decoding::kAny || (sampling.temperature > 0) == (decoding == Decoding::kSampled);
+}
+
+std::optional<Column> Find(const SweepSpec& spec, const PaperColumn& paper) {
+  std::optional<Column> found;
+  for (size_t e = 0; e < spec.entries.size(); e++) {
+    const SweepEntry& entry = spec.entries[e];
+    if (entry.benchmark.name != paper.benchmark || !Fits(entry.sampling, paper.decoding)) continue;
+    const bool more = paper.decoding == Decoding::kSampled && found.has_value() &&
+                      entry.sampling.samples > spec.entries[found->entry].sampling.samples;
+    if (found.has_value() && !more) continue;
+    const auto metric = std::find_if(entry.metrics.begin(), entry.metrics.end(),
+                                     [&](const std::string& name) { return Matches(name, paper.metric_prefix); });
+    if (metric != entry.metrics.end()) found = Column{paper.header, e, *metric, paper.decimals};
+  }
+  return found;
+}
+
 std::vector<Column> PaperColumns(const SweepSpec& spec, std::span<const PaperColumn> wanted) {
   std::vector<Column> columns;
   for (const PaperColumn& paper : wanted) {
-    const auto find = [&]() -> std::optional<Column> {
-      for (size_t e = 0; e < spec.entries.size(); e++) {
-        if (spec.entries[e].benchmark.name != paper.benchmark) continue;
-        for (const std::string& metric : spec.entries[e].metrics) {
-          if (Matches(metric, paper.metric_prefix)) return Column{paper.header, e, metric, paper.decimals};
-        }
-      }
-      return std::nullopt;
-    };
-    if (auto column = find(); column.has_value()) columns.push_back(*std::move(column));
+    if (auto column = Find(spec, paper); column.has_value()) columns.push_back(*std::move(column));
   }
   return columns;
 }

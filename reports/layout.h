@@ -1,7 +1,8 @@
 // layout.h: which columns a layout shows, in which order, with which headers and digits.
 //
 // `generic` shows every metric of every entry. `table1` and `table2` show the columns of the IHA paper's tables that
-// the sweep has; a missing one is left out. Pure. InvalidArgument for an unknown layout or when no column is left.
+// the sweep has; a missing one is left out, as is one whose entry was decoded in another way than the header says (EM
+// is greedy, table1's P@1 and P@10 are sampled). Pure. InvalidArgument for an unknown layout or when no column is left.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "reports/render.h"
@@ -47,6 +48,12 @@ bool HasMark(const Table& table) {
   return false;
 }
 
+bool HasBest(const Table& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const TableRow& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(), [](const TableCell& cell) { return cell.best; });
+  });
+}
+
 }  // namespace
 
 std::string RenderMarkdown(const Table& table) {
@@ -77,6 +84,7 @@ std::string RenderMarkdown(const Table& table) {
   }
   out += "\n";
   if (deltas) out += fmt::format("Δ in points against {}.\n\n", Escaped(table.baseline));
+  if (HasBest(table)) out += "Bold: the best value of its column.\n\n";
   if (HasMark(table)) {
     out += "\\* incomplete: of the items scored so far (the notes say what is missing); no delta, no rank.\n\n";
   }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "common/text.h"
 #include "common/version.h"
 #include "model/backend_module.h"
+#include "proto/link/address.h"
 #include "proto/link/grpc_log.h"
 #include "worker/engine/kv_budget.h"
 #include "worker/link/grpc_worker_api.h"
@@ -56,13 +58,25 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "host";
 }
 
+// What would otherwise only be found when the first lease needs it.
+absl::Status CheckFlags(const Flags& flags) {
+  std::error_code error;
+  if (!flags.models_root.empty() && !std::filesystem::is_directory(flags.models_root, error)) {
+    return NotFound("--models-root {}: no such folder; expected the one that the sweeps' models lie in",
+                    flags.models_root);
+  }
+  return flags.device == "cpu" ? absl::OkStatus() : model::CheckDevice(flags.device);
+}
+
 int Run(Flags flags) {
+  if (const absl::Status address = link::CheckAddress("--coordinator", flags.endpoint.address); !address.ok()) {
+    Print(std::string(address.message()));
+    return kExitUsage;
+  }
   ShutdownSignals signals;
   std::atomic<bool> stopping{false};
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
-  if (flags.device != "cpu") {
-    if (const absl::Status device = model::CheckDevice(flags.device); !device.ok()) return Fail(device);
-  }
+  if (const absl::Status checked = CheckFlags(flags); !checked.ok()) return Fail(checked);
   if (!flags.token_file.empty()) {
     const auto token = ReadSecret(flags.token_file);
     if (!token.ok()) return Fail(token.status());
@@ -115,7 +129,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
-  app.add_option("--device", flags.device, "cpu; cuda or cuda:N for --numerics torch")->capture_default_str();
+  app.add_option("--device", flags.device, "cpu; cuda or cuda:N for sweeps with torch numerics")->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(CLI::NonNegativeNumber);
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = a quarter of the free memory")
       ->check(CLI::NonNegativeNumber);

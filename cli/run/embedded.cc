@@ -264,7 +264,7 @@ absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec
   }
   out["items"] = items;
   out["estimated_tokens"] = tokens;
-  text += fmt::format("total: {} jobs, {} items, at most about {} tokens\n", plan.jobs.size(), items, tokens);
+  text += fmt::format("total: {} jobs, {} items, about {} tokens\n", plan.jobs.size(), items, tokens);
   return json ? out.dump(2) + "\n" : text;
 }
 

@@ -87,7 +87,7 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
     return numerics;
   }
   if (flags.numerics == "torch") {
-    if (flags.device == "emulated") return InvalidArgument("--numerics torch: --device emulated; expected cpu or cuda");
+    if (flags.device == "emulated") return Unavailable("--numerics torch: --device emulated; expected cpu or cuda");
     numerics.backend = flags.device == "cuda" ? "torch-cuda" : "torch";
     return numerics;
   }

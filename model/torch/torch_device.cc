@@ -36,7 +36,7 @@ absl::StatusOr<c10::Device> FindDevice(const std::string& name) {
     const auto [stop, error] = std::from_chars(name.data() + kCuda.size() + 1, end, index);
     known = error == std::errc() && stop == end && index >= 0 && index < 128;
   }
-  if (!known) return InvalidArgument("--device {}: expected cpu, cuda or cuda:N for the torch backend", name);
+  if (!known) return Unavailable("--device {}: expected cpu, cuda or cuda:N for the torch backend", name);
   IHA_RETURN_IF_ERROR(LoadCuda(name));
   const int count = at::globalContext().hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().getNumGPUs()) : 0;
   if (index >= count) return Unavailable("--device {}: this host has {} CUDA devices", name, count);

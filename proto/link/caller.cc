@@ -4,6 +4,7 @@
 #include "common/retry.h"
 #include "common/status_macros.h"
 #include "proto/codec/limits.h"
+#include "proto/link/address.h"
 #include "proto/link/grpc_status.h"
 #include "proto/link/tls_files.h"
 
@@ -35,6 +36,23 @@ bool IsUntrusted(const absl::Status& status) {
           text.find("is not in peer certificate") != std::string_view::npos);
 }
 
+// What gRPC says when there is no connection names its own classes and repeats the address. This is the part of it that
+// a person can use; anything else, above all what a coordinator answered, stays as it is.
+absl::Status Plain(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kUnavailable) return status;
+  const std::string_view text(status.message().data(), status.message().size());
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (has("DNS resolution failed")) return Unavailable("the host name is not known here");
+  if (has("Socket closed") || has("Connection reset")) return Unavailable("the connection was lost");
+  if (!has("failed to connect to all addresses")) return status;
+  if (has("Connection refused")) return Unavailable("connection refused");
+  if (has("No such file or directory")) return Unavailable("no such socket");
+  if (has("Ssl handshake") || has("SSL_ERROR")) {
+    return Unavailable("the TLS handshake failed; is TLS on at the coordinator?");
+  }
+  return Unavailable("cannot connect; is the coordinator running there?");
+}
+
 }  // namespace
 
 Caller::Caller(const Endpoint& endpoint, CallPolicy policy, Clock& clock, std::shared_ptr<grpc::Channel> channel)
@@ -45,9 +63,7 @@ Caller::Caller(const Endpoint& endpoint, CallPolicy policy, Clock& clock, std::s
       channel_(std::move(channel)) {}
 
 absl::StatusOr<std::unique_ptr<Caller>> Caller::Open(const Endpoint& endpoint, CallPolicy policy, Clock& clock) {
-  if (endpoint.address.find(':') == std::string::npos) {
-    return InvalidArgument("--coordinator \"{}\": expected HOST:PORT or unix:/path", endpoint.address);
-  }
+  IHA_RETURN_IF_ERROR(CheckAddress("--coordinator", endpoint.address));
   IHA_ASSIGN_OR_RETURN(const auto credentials, CredentialsOf(endpoint));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(codec::kMaxMessageBytes);
@@ -65,7 +81,7 @@ absl::Status Caller::CallOnce(absl::Duration limit, const Attempt& attempt) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + limit));
   if (!token_.empty()) context.AddMetadata("authorization", "Bearer " + token_);
   const absl::Status status = FromGrpc(attempt(context));
-  if (!IsUntrusted(status)) return status;
+  if (!IsUntrusted(status)) return Plain(status);
   return FailedPrecondition(
       "coordinator {}: its TLS certificate is not trusted: expired, for another host name, or not signed by the "
       "authority of --tls-ca; check both",

@@ -17,6 +17,7 @@ namespace iha {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::RunProgram;
 using testing::TempDir;
 
@@ -68,7 +69,7 @@ TEST_F(BadInput, RunNamesTheFlag) {
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--device", "cuda"}, 4, "--device cuda");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--numerics", "torch", "--device",
           "emulated"},
-         3, "--numerics torch: --device emulated; expected cpu or cuda");
+         4, "--numerics torch: --device emulated; expected cpu or cuda");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k", "--numerics", "fake", "--data-root",
           Path("nodata"), "--out", Path("o")},
          3, "data import");
@@ -112,8 +113,39 @@ TEST_F(BadInput, AnUnreachableCoordinatorIsSaidAndGivenUpOn) {
   EXPECT_EQ(result.exit.code, 4);
   EXPECT_THAT(result.err, HasSubstr("trying again for up to 500ms"));
   EXPECT_THAT(result.err, HasSubstr("did not answer within 500ms"));
-  Expect({"iha-eval", "list", "--coordinator", "nowhere"}, 3, "expected HOST:PORT or unix:/path");
+  for (const std::string& address : {"unix:" + Path("nobody.sock"), std::string("127.0.0.1:1")}) {
+    const RunResult away = RunProgram({"iha-eval", "list", "--coordinator", address, "--deadline", "0.5"});
+    EXPECT_EQ(away.exit.code, 4);
+    for (const char* noise : {"UNKNOWN", "UNAVAILABLE", "handshaker", "all addresses"}) {
+      EXPECT_THAT(away.err, Not(HasSubstr(noise)));
+    }
+  }
   Expect({"iha-eval", "list"}, 2, "--coordinator HOST:PORT is missing");
+}
+
+TEST_F(BadInput, AddressesOfAnotherFormAreUsageErrors) {
+  Write("sweep.json", R"({"version": 1, "models": ["m"], "benchmarks": ["gsm8k_demo"]})");
+  const std::string form = ": expected HOST:PORT or unix:/path";
+  for (const char* value : {"7392", "nowhere", ":7392", "host:", "host:70000", "host:7x", "unix:"}) {
+    const std::string bad = value;
+    Expect({"iha-eval", "list", "--coordinator", bad}, 2, "--coordinator " + bad + form);
+    Expect({"iha-eval", "submit", "--coordinator", bad, Path("sweep.json")}, 2, "--coordinator " + bad + form);
+    Expect({"iha-worker", "--coordinator", bad}, 2, "--coordinator " + bad + form);
+    Expect({"iha-coordinator", "--listen", bad, "--db", Path("c.db")}, 2, "--listen " + bad + form);
+  }
+}
+
+TEST_F(BadInput, AWorkerChecksItsFlagsBeforeItConnects) {
+  const std::vector<std::string> worker = {"iha-worker", "--coordinator", "unix:" + Path("c.sock")};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), worker.begin(), worker.end());
+    return more;
+  };
+  Expect(with({"--models-root", Path("nope")}), 3, "--models-root " + Path("nope") + ": no such folder");
+  // A device that cannot be had here is one code in every program.
+  const RunResult device = RunProgram(with({"--device", "emulated"}));
+  EXPECT_EQ(device.exit.code, 4) << device.err;
+  EXPECT_THAT(device.err, HasSubstr("--device emulated: "));
 }
 
 // Every program refuses an empty token the same way: none of them goes on without the secret that it was told to use.

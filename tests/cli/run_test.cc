@@ -178,6 +178,7 @@ TEST_F(RunTest, DryRunPrintsThePlanAndRunsNothing) {
   ASSERT_EQ(run.exit.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("total: 4 jobs, 48 items"), HasSubstr("alpha"), HasSubstr("12 items")));
   EXPECT_FALSE(std::filesystem::exists(Out("dry")));
+  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("at most"))) << "an estimate is no bound";
 }
 
 // A folder's name may hold what a flag's syntax uses, and a chat goes through the checkpoint's own template.

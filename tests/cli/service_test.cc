@@ -130,6 +130,31 @@ TEST_F(ServiceTest, CancelEndsASweepAndKeepsWhatIsScored) {
   EXPECT_EQ(fsck.exit.code, 0) << fsck.out << fsck.err;
 }
 
+TEST_F(ServiceTest, CancelOfADoneSweepSaysThatNothingIsLeftToCancel) {
+  Program coordinator(CoordinatorArgs(), Path("c.log"));
+  ASSERT_TRUE(coordinator.AwaitLog("listening on"));
+  const std::string sweep = Submit("alpha");
+  EXPECT_EQ(RunProgram(WorkerArgs({"--exit-when-done"})).exit.code, 0);
+  EXPECT_EQ(StateOf(sweep), "done");
+  const RunResult text = Client({"cancel", sweep});
+  EXPECT_EQ(text.exit.code, 0) << text.err;
+  EXPECT_EQ(text.out, sweep + ": already done; nothing to cancel\n");
+  EXPECT_THAT(Client({"cancel", sweep, "--json"}).out, HasSubstr(R"("cancelled":false)"));
+  EXPECT_EQ(StateOf(sweep), "done");
+  EXPECT_THAT(Client({"list"}).out, Not(HasSubstr(" \n")));
+}
+
+// The file that is missing is missing there, whatever lies here.
+TEST_F(ServiceTest, DataThatTheCoordinatorLacksIsMissingOnTheCoordinator) {
+  Program coordinator(CoordinatorArgs({"--data-root", Path("none")}), Path("c.log"));
+  ASSERT_TRUE(coordinator.AwaitLog("listening on"));
+  Write("s.json", R"({"version": 1, "models": ["alpha"], "benchmarks": [{"spec": "gsm8k"}],
+                      "numerics": {"backend": "fake"}})");
+  const RunResult result = Client({"submit", Path("s.json")});
+  EXPECT_EQ(result.exit.code, 3);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("on the coordinator: "), HasSubstr(Path("none"))));
+}
+
 TEST_F(ServiceTest, AMissingAndAWrongTokenAreToldApart) {
   Write("right", "secret\n");
   Write("wrong", "guess\n");

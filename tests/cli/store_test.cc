@@ -13,6 +13,7 @@ namespace iha {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::RunProgram;
 using testing::TempDir;
 using Json = nlohmann::json;
@@ -106,6 +107,8 @@ TEST_F(StoreCommands, ExplainTellsASamplesStory) {
   const RunResult text = RunProgram(with({"--item", "0"}));
   EXPECT_EQ(text.exit.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("gsm8k.strict_match"));
+  EXPECT_THAT(text.out, Not(HasSubstr("winner: \n")));
+  EXPECT_THAT(text.out, Not(HasSubstr("reason: \n")));
   EXPECT_THAT(text.out, HasSubstr("  | Question: "));
 
   Refuses(with({"--item", "3"}), 3, "item 3: the job has 3 items");

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/layout.h"
 #include "reports/render.h"
 
 namespace iha::reports {
@@ -65,6 +66,10 @@ TEST(BuildTable, ComputesDeltasRanksAndBest) {
   EXPECT_EQ(table->rows[1].average_rank->ToFixed(1), "1.0");
   EXPECT_TRUE(table->rows[1].cells[0].best);
   EXPECT_FALSE(table->rows[0].cells[0].best);
+  EXPECT_THAT(RenderMarkdown(*table), HasSubstr("\nBold: the best value of its column.\n"));
+  const auto equal = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 0, 0, 0}}), {});
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  EXPECT_THAT(RenderMarkdown(*equal), Not(HasSubstr("Bold")));
 }
 
 TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
@@ -161,6 +166,7 @@ TEST(Layout, Table1PicksThePapersColumns) {
   for (auto* metrics : {&snapshot.spec.entries[0].metrics, &snapshot.jobs[0].spec.entry.metrics}) {
     *metrics = {"gsm8k.robust", "maj@16?metric=gsm8k.robust"};
   }
+  snapshot.spec.entries[0].sampling = {.temperature = 0.6, .samples = 16};
   const auto table = BuildTable(snapshot, {.layout = "table1", .baseline = ""});
   ASSERT_TRUE(table.ok()) << table.status();
   ASSERT_EQ(table->columns.size(), 2u);
@@ -168,6 +174,36 @@ TEST(Layout, Table1PicksThePapersColumns) {
   EXPECT_EQ(table->columns[1].header, "GSM8K Maj@16");
   EXPECT_EQ(table->columns[1].decimals, 1);
   EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("MBPP")));
+}
+
+// EM and P@1 are one metric of entries that differ in how they were decoded; the order of entries decides nothing.
+TEST(Layout, EmIsTheGreedyEntryAndP1TheMostSampledOne) {
+  const auto entry = [](double temperature, int samples, std::vector<std::string> metrics) {
+    return SweepEntry{.benchmark = {.name = "gsm8k", .options = {}},
+                      .sampling = {.temperature = temperature, .samples = samples},
+                      .limit = 4,
+                      .metrics = std::move(metrics)};
+  };
+  const SweepEntry greedy = entry(0, 1, {"gsm8k.robust"});
+  const SweepEntry few = entry(0.6, 5, {"gsm8k.robust", "maj@5?metric=gsm8k.robust"});
+  const SweepEntry many = entry(0.6, 16, {"gsm8k.robust", "maj@16?metric=gsm8k.robust"});
+  const auto columns = [](std::vector<SweepEntry> entries, const std::string& layout) {
+    SweepSpec spec;
+    spec.entries = std::move(entries);
+    std::vector<std::pair<std::string, size_t>> out;
+    const auto found = ColumnsOf(spec, layout);
+    if (found.ok()) {
+      for (const Column& column : *found) out.emplace_back(column.header, column.entry);
+    }
+    return out;
+  };
+  using Wanted = std::vector<std::pair<std::string, size_t>>;
+  EXPECT_EQ(columns({greedy, few, many}, "table1"), (Wanted{{"GSM8K P@1", 2}, {"GSM8K Maj@16", 2}}));
+  EXPECT_EQ(columns({many, few, greedy}, "table1"), (Wanted{{"GSM8K P@1", 0}, {"GSM8K Maj@16", 0}}));
+  EXPECT_EQ(columns({greedy, few}, "table1"), (Wanted{{"GSM8K P@1", 1}}));
+  EXPECT_EQ(columns({few, greedy}, "table2"), (Wanted{{"GSM8K EM", 1}, {"GSM8K Maj@5", 0}}));
+  EXPECT_EQ(columns({few}, "table2"), (Wanted{{"GSM8K Maj@5", 0}}));
+  EXPECT_EQ(columns({greedy}, "table1"), Wanted{});
 }
 
 }  // namespace
