@@ -155,9 +155,13 @@ void AttendJobAny(const AttentionJob& job) {
   static thread_local AlignedArray<TileState> states;
   static thread_local AlignedArray<char> made;
   static thread_local size_t tiles = 0, made_bytes = 0;
-  if (tiles < job.tiles) states = MakeAligned<TileState>(tiles = job.tiles);
+  if (tiles < job.tiles) {
+    states = MakeAligned<TileState>(job.tiles);
+    tiles = job.tiles;  // after it: it may throw
+  }
   if (job.group->maker != nullptr && made_bytes < job.layout->bytes()) {
-    made = MakeAligned<char>(made_bytes = job.layout->bytes());
+    made = MakeAligned<char>(job.layout->bytes());
+    made_bytes = job.layout->bytes();
   }
   if (job.layout->type == StorageType::kF32) return AttendJob<ReadF32, float>(job, states.get(), made.get());
   AttendJob<ReadBF16Plain, uint16_t>(job, states.get(), made.get());

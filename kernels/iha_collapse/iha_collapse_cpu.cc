@@ -64,7 +64,10 @@ void CollapseTokens(const IhaCollapseShape& shape, const float* collapse, const 
   static thread_local size_t capacity = 0;
   const size_t heads = shape.heads, rows = heads * shape.pseudo, d = shape.d;
   const size_t needed = (rows + heads + 1) * ((d + 15) / 16 * 16);
-  if (capacity < needed) scratch = MakeAligned<float>(capacity = needed);
+  if (capacity < needed) {
+    scratch = MakeAligned<float>(needed);
+    capacity = needed;  // after it: it may throw
+  }
   for (size_t t = t0; t < t1; ++t) {
     CollapseToken(shape, collapse, a + t * rows * d, v == nullptr ? nullptr : v + t * rows * d, out + t * heads * d,
                   scratch.get());

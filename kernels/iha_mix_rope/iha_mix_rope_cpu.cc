@@ -144,7 +144,10 @@ HWY_INLINE void MixPadded(const IhaStrip& g, const T* x, size_t head_stride) {
   const size_t heads = g.shape->heads, d = g.shape->d;
   static thread_local AlignedArray<float> padded;
   static thread_local size_t capacity = 0;
-  if (capacity < heads * g.stride) padded = MakeAligned<float>(capacity = heads * g.stride);
+  if (capacity < heads * g.stride) {
+    padded = MakeAligned<float>(heads * g.stride);
+    capacity = heads * g.stride;  // after it: it may throw
+  }
   for (size_t m = 0; m < heads; ++m) {
     float* row = padded.get() + m * g.stride;
     std::fill(row + d, row + g.stride, 0.0f);
@@ -210,7 +213,10 @@ namespace {
 float* StripRows(size_t floats) {
   static thread_local AlignedArray<float> rows;
   static thread_local size_t capacity = 0;
-  if (capacity < floats) rows = MakeAligned<float>(capacity = floats);
+  if (capacity < floats) {
+    rows = MakeAligned<float>(floats);
+    capacity = floats;  // after it: it may throw
+  }
   return rows.get();
 }
 

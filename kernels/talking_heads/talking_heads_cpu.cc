@@ -192,7 +192,10 @@ void TalkJobAny(const TalkingHeadsJob& job) {
   const KvLayout& layout = job.shape->layout;
   const size_t rows = job.shape->heads * kTalkingTokens;
   const size_t need = rows * (layout.d + 2 * kKeyBlock + 16 + 1 + layout.v_stride());
-  if (floats < need) scratch = MakeAligned<float>(floats = need);
+  if (floats < need) {
+    scratch = MakeAligned<float>(need);
+    floats = need;  // after it: it may throw
+  }
   TalkingState s;
   s.plain = scratch.get();
   s.mixed = s.plain + rows * kKeyBlock;

@@ -15,6 +15,7 @@ using nlohmann::json;
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
 constexpr int64_t kMaxPseudoHeads = 4096;
 constexpr int64_t kMaxDiffHeadDim = 256;  // its values are twice as wide, and attention takes up to 512
+constexpr double kMaxLambdaInit = 1000;   // it belongs near 1
 
 const std::vector<const char*> kKinds{"global", "local", "iha", "talking_heads", "diff", "diff_v2"};
 
@@ -79,12 +80,13 @@ void ReadDiff(FieldReader& fields, const ModelConfig& config, size_t index, Laye
   const json* init = fields.Find("lambda_init");
   if (init != nullptr && *init == "depth") {
     layer->lambda_init = 0.8 - 0.6 * kernels::ExactExp(-0.3 * static_cast<double>(index));
-  } else if (init != nullptr && init->is_number() && std::isfinite(init->get<double>())) {
+  } else if (init != nullptr && init->is_number() && std::abs(init->get<double>()) <= kMaxLambdaInit) {
     layer->lambda_init = init->get<double>();
   } else if (!fields.Has("lambda_init")) {
     fields.Fail("lambda_init", "is missing (expected depth or a number)");
   } else {
-    fields.Fail("lambda_init", fmt::format("is {}, expected depth or a number", init ? ShownJson(*init) : "null"));
+    fields.Fail("lambda_init", fmt::format("is {}, expected depth or a number from -{} to {}",
+                                           init ? ShownJson(*init) : "null", kMaxLambdaInit, kMaxLambdaInit));
   }
   layer->norm_eps = fields.Number("norm_eps", std::nullopt, 0, 1);
   if (!fields.ok()) return;

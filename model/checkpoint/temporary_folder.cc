@@ -1,6 +1,7 @@
 #include "model/checkpoint/temporary_folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,11 +30,16 @@ bool IsTaken(const std::string& folder) {
 }
 
 absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& target) {
+  if (target.empty()) return InvalidArgument("output folder: its name is empty; give the path of a new folder");
   const fs::path parent = fs::path(target).parent_path();
   if (!parent.empty()) IHA_RETURN_IF_ERROR(MakeFolders(parent.string()));
-  TemporaryFolder result(target, fmt::format("{}.tmp.{}", target, ::getpid()));
-  IHA_RETURN_IF_ERROR(MakeFolders(result.path_));
-  return result;
+  const std::string first = fmt::format("{}.tmp.{}", target, ::getpid());
+  std::string path = first;
+  for (int i = 1; ::mkdir(path.c_str(), 0777) != 0; ++i) {
+    if (errno != EEXIST) return ErrnoStatus(path, "cannot make this folder", errno);
+    path = fmt::format("{}.{}", first, i);
+  }
+  return TemporaryFolder(target, std::move(path));
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept

@@ -1,8 +1,9 @@
 // temporary_folder.h: a checkpoint folder in the making: whole at its place, or absent. Private to this folder.
 //
-// Create makes TARGET.tmp.PID beside the target; Commit renames it there. Destroyed before Commit, it is removed with
-// all it holds; a crash leaves it under that name. Blocking; one thread.
-// Errors: AlreadyExists (something lies at the target: the user chooses another place), those of common/file.h.
+// Create makes a new TARGET.tmp.PID (.1, .2, ... where a crash left one) beside the target; Commit renames it there.
+// Destroyed before Commit, it is removed with all it holds; a crash leaves it under that name. Blocking; one thread.
+// Errors: InvalidArgument (no name), those of common/file.h. Whether the target is free is the caller's to ask
+// (IsTaken).
 #pragma once
 
 #include <string>

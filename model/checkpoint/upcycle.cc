@@ -95,11 +95,15 @@ int64_t LayerOf(const std::string& name) {
 }
 
 std::vector<Part> PlanParts(const Checkpoint& source, const ModelConfig& config) {
+  // The source may hold tensors that its own config never reads: these are no part of its function.
+  std::set<std::string> read;
+  for (const TensorSpec& spec : RequiredTensors(source.config())) read.insert(spec.name);
   std::vector<Part> parts;
   for (const TensorSpec& spec : RequiredTensors(config)) {
     Part part;
     part.plan = {spec.name, DType::kF32, spec.shape};
-    if (const auto found = source.tensors().find(spec.name); found != source.tensors().end()) {
+    if (const auto found = source.tensors().find(spec.name);
+        found != source.tensors().end() && read.contains(spec.name)) {
       part.from = &found->second;
       part.file = source.FileOf(spec.name);
       part.plan.dtype = part.from->dtype;

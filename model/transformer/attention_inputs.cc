@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/status_macros.h"
 #include "kernels/knocking/knocking.h"
 #include "kernels/rmsnorm/rmsnorm.h"
@@ -11,6 +13,10 @@ namespace iha::model {
 
 using checkpoint::Knocking;
 using checkpoint::ModelConfig;
+
+uint32_t WindowOf(const checkpoint::LayerSpec& spec) {
+  return spec.window.has_value() ? static_cast<uint32_t>(std::min<int64_t>(spec.window->size, UINT32_MAX)) : 0;
+}
 
 kernels::RopePairing PairingOf(const checkpoint::LayerSpec& spec) {
   return spec.rope_pairing == checkpoint::RopePairing::kHalf ? kernels::RopePairing::kHalf

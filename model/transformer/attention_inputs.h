@@ -56,6 +56,9 @@ class AttentionInputs {
   std::vector<float> rows_, scratch_;
 };
 
+// The window of a layer as the kernels take it, in its unit; 0 = none. Longer than any sequence is as good as
+// UINT32_MAX.
+uint32_t WindowOf(const checkpoint::LayerSpec& spec);
 // The pairing of a layer as the kernels name it.
 kernels::RopePairing PairingOf(const checkpoint::LayerSpec& spec);
 

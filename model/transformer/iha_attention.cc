@@ -17,7 +17,7 @@ using kernels::IhaSource;
 using kernels::StorageType;
 
 // Positions that the RoPE tables reach (kernels/support/exact_math.h).
-constexpr int64_t kMaxVirtualTokens = int64_t{1} << 21;
+constexpr int64_t kMaxRopePositions = int64_t{1} << 21;
 
 class IhaAttention::BlockMaker final : public kernels::KeyBlockMaker {
  public:
@@ -61,12 +61,14 @@ IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, const Cache
 absl::StatusOr<std::unique_ptr<AttentionLayer>> IhaAttention::Make(const ModelConfig& config, int64_t layer,
                                                                    const CacheOptions& cache, const Packer& packer,
                                                                    RopeTables& ropes) {
-  const int64_t pseudo = config.layers[static_cast<size_t>(layer)].pseudo_heads;
-  if (config.context_tokens > kMaxVirtualTokens / pseudo) {
+  const checkpoint::LayerSpec& spec = config.layers[static_cast<size_t>(layer)];
+  const int64_t step = spec.rope_positions == checkpoint::IhaPositions::kVirtual ? spec.pseudo_heads : 1;
+  if (config.context_tokens > kMaxRopePositions / step) {
     return InvalidArgument(
-        "config.json: max_position_embeddings {} with {} pseudo heads in layer {}: expected at most {} virtual "
-        "tokens; lower max_position_embeddings",
-        config.context_tokens, pseudo, layer, kMaxVirtualTokens);
+        "config.json: max_position_embeddings {} times {} positions a token in layer {}: expected at most {} "
+        "positions; "
+        "lower max_position_embeddings",
+        config.context_tokens, step, layer, kMaxRopePositions);
   }
   IHA_ASSIGN_OR_RETURN(AttentionInputs inputs, AttentionInputs::Make(config, layer, packer));
   IHA_ASSIGN_OR_RETURN(AttentionOutput output,
@@ -210,7 +212,7 @@ kernels::AttentionRow IhaAttention::RowOf(uint32_t position, uint32_t pseudo, fl
   const uint32_t last = spec_.mask == checkpoint::IhaMask::kFlatCausal ? index : position * count + count - 1;
   uint32_t first = 0;
   if (spec_.window.has_value()) {
-    const auto size = static_cast<uint32_t>(std::min<int64_t>(spec_.window->size, UINT32_MAX));
+    const uint32_t size = WindowOf(spec_);
     first = spec_.window->unit == checkpoint::WindowUnit::kVirtual ? kernels::FirstVisible(index, size)
                                                                    : kernels::FirstVisible(position, size) * count;
   }

@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> SoftmaxAttention::Make(const Mod
                               .key_heads = inputs.kv_heads(),
                               .keys_per_value = spec.kind == AttentionKind::kDiff ? size_t{2} : size_t{1},
                               .d = inputs.d(),
-                              .window = spec.window.has_value() ? static_cast<uint32_t>(spec.window->size) : 0,
+                              .window = WindowOf(spec),
                               .scale = static_cast<float>(config.attention_scale),
                               .kv_type = cache.type};
   IHA_ASSIGN_OR_RETURN(Difference difference, LoadDifference(config, layer, packer));

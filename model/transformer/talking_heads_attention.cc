@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(cons
                                    .heads = inputs.heads(),
                                    .kv_heads = inputs.kv_heads(),
                                    .scale = static_cast<float>(config.attention_scale),
-                                   .window = spec.window.has_value() ? static_cast<uint32_t>(spec.window->size) : 0};
+                                   .window = WindowOf(spec)};
   shape.head_bytes = (shape.layout.bytes() + 63) / 64 * 64;
   return std::unique_ptr<AttentionLayer>(
       new TalkingHeadsAttention(std::move(inputs), std::move(output), shape, std::move(pre), std::move(post), ropes));

@@ -260,6 +260,7 @@ TEST(IhaEvalTest, BadCombinationsAreNamed) {
   ExpectRefused(iha({{"pseudo_heads", 0}}), {"pseudo_heads is 0"});
   ExpectRefused(iha({{"xsa", "both"}}), {"xsa is both", "pseudo or output"});
   ExpectRefused(Block({Diff("deep")}), {"lambda_init is deep", "depth or a number"});
+  ExpectRefused(Block({Diff(1e308)}), {"lambda_init is 1e+308", "from -1000 to 1000"});
   ExpectRefused(Block({With(Diff(0.5), {{"gate", "headwise"}})}), {"gate is not allowed with kind diff"});
   ExpectRefused(With(Block({Diff(0.5)}), {{"num_key_value_heads", 2}}), {"diff", "num_key_value_heads"});
   ExpectRefused(With(Block({Diff(0.5)}), {{"head_dim", 258}}), {"attention[0].kind is diff", "at most 256, found 258"});

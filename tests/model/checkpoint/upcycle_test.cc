@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -246,6 +247,31 @@ TEST_F(UpcycleTest, NothingIsOverwrittenOrHalfWritten) {
 }
 
 // The config that is written says the function that was read, for all that a Llama config can say.
+// Tensors of another kind beside a plain config: what the config never reads is no part of the function.
+TEST_F(UpcycleTest, TensorsThatTheConfigDoesNotReadStayBehind) {
+  WriteRandomCheckpoint(Path("source"), Config("llama", 4));
+  const Digest plain = Make("source", "plain", {.pseudo_heads = 2}).WeightsDigest();
+  Make("source", "stray", {.pseudo_heads = 2, .noise = 0.5, .seed = 3});
+  fs::copy_file(Path("source/config.json"), Path("stray/config.json"), fs::copy_options::overwrite_existing);
+  for (const int64_t pseudo : {2, 3}) {
+    const std::string out = fmt::format("out{}", pseudo);
+    const Checkpoint result = Make("stray", out, {.pseudo_heads = pseudo});
+    EXPECT_EQ(result.WeightsDigest() == plain, pseudo == 2);
+  }
+}
+
+TEST_F(UpcycleTest, TheFolderOfACrashIsNotAdopted) {
+  WriteRandomCheckpoint(Path("source"), Config("llama", 4));
+  const std::string left = fmt::format("out.tmp.{}", ::getpid());  // a container's next run has the same PID
+  fs::create_directory(Path(left));
+  WriteText(Path(left + "/added_tokens.json"), "{}");
+  Make("source", "out", {.pseudo_heads = 2});
+  EXPECT_FALSE(fs::exists(Path("out/added_tokens.json")));
+  EXPECT_TRUE(fs::exists(Path(left + "/added_tokens.json")));
+  ExpectEntries({"source", "out", left});
+  EXPECT_THAT(Message(Upcycle(Path("source"), "", {}).status()), HasSubstr("name is empty"));
+}
+
 TEST(LlamaConfigJsonTest, RoundTripsEveryCase) {
   IHA_REQUIRE_CASES(cases);
   int count = 0;

@@ -216,7 +216,7 @@ TEST(AttentionKinds, AWindowOfAllTokensChangesNoBit) {
     const Oracle oracle = OracleOf(folder);
     const auto tokens = static_cast<int64_t>(oracle.ids.size());
     const std::vector<float> want = Logits(folder, oracle.ids);
-    Variant all(folder), some(folder);
+    Variant all(folder), some(folder), huge(folder);
     for (size_t l = 0; l < all.layers(); l++) {
       ASSERT_TRUE(all.Layer(l)["window"].is_null());
       const auto window = [&](int64_t size) -> json {
@@ -226,8 +226,10 @@ TEST(AttentionKinds, AWindowOfAllTokensChangesNoBit) {
       };
       all.Layer(l)["window"] = window(tokens);
       some.Layer(l)["window"] = window(tokens / 2);
+      huge.Layer(l)["window"] = window((int64_t{1} << 32) + 1);  // more than the kernels' 32 bits hold
     }
     EXPECT_EQ(all.Run(oracle.ids), want);
+    EXPECT_EQ(huge.Run(oracle.ids), want);
     EXPECT_NE(some.Run(oracle.ids), want);
   }
 }

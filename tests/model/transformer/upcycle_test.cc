@@ -71,7 +71,9 @@ double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
   EXPECT_EQ(a.size(), b.size());
   double error = 0, largest = 0;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    error = std::max(error, std::abs(static_cast<double>(a[i]) - b[i]));
+    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (std::isnan(difference)) return difference;
+    error = std::max(error, difference);
     largest = std::max(largest, std::abs(static_cast<double>(b[i])));
   }
   return error / largest;
