@@ -9,7 +9,7 @@
 
 namespace iha::model::torch {
 
-// Loads LibTorch's CUDA part at the first CUDA device. InvalidArgument: no such name; Unavailable: no such device here.
+// Loads LibTorch's CUDA part at the first CUDA device. Unavailable: no such name, or no such device here.
 absl::StatusOr<c10::Device> FindDevice(const std::string& name);
 
 }  // namespace iha::model::torch
