@@ -84,6 +84,10 @@ absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec) {
     return InvalidArgument("spec '{}': the name is empty; expected NAME or NAME?option=value&...",
                            TerminalSafe(spec, 200));
   }
+  if (ref.name.find('&') != std::string::npos) {
+    return InvalidArgument("spec '{}': options begin with '?'; expected NAME or NAME?option=value&...",
+                           TerminalSafe(spec, 200));
+  }
   for (size_t pos = mark; pos != std::string_view::npos;) {
     const size_t begin = pos + 1;
     pos = view.find('&', begin);

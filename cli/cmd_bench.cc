@@ -81,6 +81,11 @@ int List(const Flags& flags) {
 }
 
 int Show(const Flags& flags) {
+  if (const size_t mark = flags.name.find('?'); mark != std::string::npos) {
+    return FailUsage("bench show",
+                     InvalidArgument("\"{}\": shows a benchmark with all its options; give its name alone, {}",
+                                     flags.name, flags.name.substr(0, mark)));
+  }
   std::vector<std::string> known;
   for (const BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
     known.push_back(info.name);

@@ -96,7 +96,7 @@ void PrintProgress(const SweepProgress& progress, bool json) {
     return;
   }
   std::cout << "sweep " << progress.sweep.Hex() << "  " << progress.state << "  " << FinishedItems(progress) << "/"
-            << PlannedItems(progress) << " items  " << progress.live_workers << " workers\n";
+            << PlannedItems(progress) << " items  " << Counted(progress.live_workers, "worker") << "\n";
   for (const JobProgress& job : progress.jobs) {
     std::cout << TerminalSafe(fmt::format(
                      "  {:<18} {}/{}{}  {} · {}", job.state, job.scored + job.unscored, job.planned,
@@ -198,15 +198,16 @@ absl::Status List(const Flags& flags) {
 }
 
 absl::Status Table(const Flags& flags) {
+  const std::string format = flags.json ? "json" : flags.format;
   if (!flags.db.empty()) {
-    IHA_ASSIGN_OR_RETURN(const std::string text, TableFromFile(flags.db, flags.sweep, flags.table, flags.format));
+    IHA_ASSIGN_OR_RETURN(const std::string text, TableFromFile(flags.db, flags.sweep, flags.table, format));
     std::cout << text;
     return absl::OkStatus();
   }
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const std::string text,
-                       connection->api->Table(id, flags.table.layout, flags.table.baseline, flags.format));
+                       connection->api->Table(id, flags.table.layout, flags.table.baseline, format));
   std::cout << text;
   return absl::OkStatus();
 }
@@ -227,10 +228,11 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
               const std::shared_ptr<Flags>& flags, Action action) {
   CLI::App* sub = app.add_subcommand(name, help);
   AddEndpoint(sub, *flags);
-  sub->callback([flags, &command, name, action = std::move(action)] {
+  sub->callback([sub, flags, &command, name, action = std::move(action)] {
     if (flags->endpoint.address.empty() && flags->db.empty()) {
-      Fail(name, InvalidArgument("--coordinator HOST:PORT is missing"));
-      command.exit_code = kExitUsage;
+      const bool reads_files = sub->get_option_no_throw("--db") != nullptr;
+      command.exit_code =
+          FailUsage(name, InvalidArgument("give {}--coordinator HOST:PORT", reads_files ? "--db FILE or " : ""));
       return;
     }
     if (flags->db.empty()) {
@@ -274,7 +276,9 @@ void AddClient(CLI::App& app, Command& command) {
   table->add_option("--layout", flags->table.layout, "generic, table1, table2")
       ->check(CLI::IsMember({"generic", "table1", "table2"}));
   table->add_option("--baseline", flags->table.baseline, "model that deltas are against; default the first");
-  table->add_option("--format", flags->format, "md, csv, json")->check(CLI::IsMember({"md", "csv", "json"}));
+  table->add_option("--format", flags->format, "md, csv, json")
+      ->check(CLI::IsMember({"md", "csv", "json"}))
+      ->excludes(table->get_option("--json"));
   table->footer("Example:\n  iha-eval table --db out/iha-eval.db --sweep 3f2a --format csv");
 }
 

@@ -57,6 +57,16 @@ absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
   return request;
 }
 
+// Likely a mistake, but a sweep all the same: it costs time and says nothing new.
+void NoteEqualSamples(const SweepSpec& spec) {
+  for (const SweepEntry& entry : spec.entries) {
+    if (entry.sampling.samples < 2 || entry.sampling.temperature != 0) continue;
+    std::cerr << TerminalSafe(fmt::format("note: {}: {} samples at temperature 0 are all equal; give --temperature",
+                                          entry.benchmark.name, entry.sampling.samples))
+              << "\n";
+  }
+}
+
 void PrintFiles(const RunFlags& flags) {
   if (flags.quiet) return;
   std::cerr << "wrote " << flags.out << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
@@ -64,8 +74,7 @@ void PrintFiles(const RunFlags& flags) {
 
 int Run(const Command& command, RunFlags flags) {
   if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
-    Fail("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
-    return kExitUsage;
+    return FailUsage("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
   }
   absl::StatusOr<Request> request = RequestOf(flags);
   if (!request.ok()) return Fail("run", request.status());
@@ -73,6 +82,7 @@ int Run(const Command& command, RunFlags flags) {
   if (request->spec.numerics.torch()) {
     if (const absl::Status torch = FindBackendModule("torch"); !torch.ok()) return Fail("run", torch);
   }
+  if (!flags.quiet) NoteEqualSamples(request->spec);
   if (flags.dry_run) {
     const auto plan = DescribePlan(command, request->spec, flags.json);
     if (!plan.ok()) return Fail("run", plan.status());
@@ -90,20 +100,20 @@ int Run(const Command& command, RunFlags flags) {
 
 int RunExample(const std::string& name) {
   const auto text = ExampleSweep(name);
-  if (!text.ok()) return Fail("sweep example", text.status());
+  if (!text.ok()) return FailUsage("sweep example", text.status());
   std::cout << *text;
   return kExitOk;
 }
 
 void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
   sub->add_option("--samples", f.samples, "samples an item")->check(CLI::PositiveNumber);
-  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000");
-  sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]");
-  sub->add_option("--top-k", f.top_k, "0 = off");
+  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000")->check(CLI::Range(0.0, 1000.0));
+  sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]")->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--top-k", f.top_k, "0 = off")->check(CLI::NonNegativeNumber);
   sub->add_option("--seed", f.seed, "of the random streams")->check(CLI::NonNegativeNumber);
   sub->add_option("--limit", f.limit, "first N items only")->check(CLI::PositiveNumber);
   sub->add_option("--fewshot", f.fewshot, "exemplars in the prompt")->check(CLI::NonNegativeNumber);
-  sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens");
+  sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens")->check(CLI::PositiveNumber);
   sub->add_option("--metric", f.metrics, "repeatable; default: the benchmark's");
   sub->add_option("--tag", f.tag, "free text that makes this another sweep");
 }
@@ -133,7 +143,7 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
   run->add_option("--data-root", command.data_root, "benchmark data");
   run->add_option("--db", flags->db, "database file; default OUT/iha-eval.db");
-  run->add_option("--out", flags->out, "folder for tables and samples");
+  run->add_option("--out", flags->out, "folder for tables and samples; default iha-eval-out");
   run->add_option("--layout", flags->layout, "generic, table1, table2")
       ->check(CLI::IsMember({"generic", "table1", "table2"}));
   run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");

@@ -86,6 +86,14 @@ absl::Status VoteStep(const Flags& flags, scoring::VoteRule rule, const Json& in
   return absl::OkStatus();
 }
 
+std::string KnownMetrics() {
+  std::string names;
+  for (const scoring::AnswerMetric& metric : scoring::AnswerMetrics()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", metric.name);
+  }
+  return names;
+}
+
 // An unknown metric is a mistake of the command, not of each line.
 absl::Status CheckMetric(const std::string& metric) {
   if (scoring::FindAnswerMetric(metric) != nullptr) return absl::OkStatus();
@@ -94,7 +102,7 @@ absl::Status CheckMetric(const std::string& metric) {
 
 int RunScore(const std::string& benchmark, const Flags& flags) {
   const std::string name = "score " + benchmark;
-  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return Fail(name, status);
+  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return FailUsage(name, status);
   return RunJsonlToolOnFile({.name = "iha-eval " + name,
                              .consumes = {"gold", "output"},
                              .step = [&](const Json& in, Json& out) { return ScoreStep(flags, in, out); }},
@@ -108,14 +116,14 @@ absl::Status CheckMathMetric(const std::string& metric) {
 
 int RunMath(const std::string& name, const std::string& answer_field, const Flags& flags,
             const std::function<absl::Status(const Json&, Json&)>& step) {
-  if (const absl::Status status = CheckMathMetric(flags.metric); !status.ok()) return Fail(name, status);
+  if (const absl::Status status = CheckMathMetric(flags.metric); !status.ok()) return FailUsage(name, status);
   return RunJsonlToolOnFile({.name = "iha-eval " + name, .consumes = {"gold", answer_field}, .step = step}, flags.file);
 }
 
 int RunVote(const Flags& flags) {
-  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return Fail("vote", status);
+  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return FailUsage("vote", status);
   const auto rule = scoring::ParseVoteRule(flags.rule);
-  if (!rule.ok()) return Fail("vote", rule.status());
+  if (!rule.ok()) return FailUsage("vote", rule.status());
   return RunJsonlToolOnFile({.name = "iha-eval vote",
                              .consumes = {"gold", "outputs"},
                              .step = [&](const Json& in, Json& out) { return VoteStep(flags, *rule, in, out); }},
@@ -131,7 +139,7 @@ void AddScore(CLI::App& app, Command& command) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* gsm8k =
       score->add_subcommand("gsm8k", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");
-  gsm8k->add_option("--metric", flags->metric, "gsm8k.strict_match, gsm8k.flexible_extract, gsm8k.robust")->required();
+  gsm8k->add_option("--metric", flags->metric, KnownMetrics())->required();
   gsm8k->add_option("file", flags->file, "JSON Lines file; - = stdin");
   gsm8k->footer(
       "Example:\n  echo '{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}' | iha-eval score gsm8k --metric "
@@ -155,13 +163,15 @@ void AddScore(CLI::App& app, Command& command) {
   equiv->callback([flags, &command] { command.exit_code = RunMath("score equiv", "answer", *flags, EquivStep); });
 
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
-  vote->add_option("--metric", flags->metric, "metric that extracts and grades")->required();
+  vote->add_option("--metric", flags->metric, "extracts and grades: " + KnownMetrics())->required();
   vote->add_option("--rule", flags->rule, "ns_tie_mean or lm_eval");
   vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(CLI::NonNegativeNumber);
   vote->add_option("file", flags->file, "JSON Lines file; - = stdin");
   vote->footer(
       "Example:\n  echo '{\"id\":1,\"gold\":\"7\",\"outputs\":[\"#### 7\",\"#### 7\",\"#### 8\"]}' | "
       "iha-eval vote --metric gsm8k.robust --rule ns_tie_mean --k 3");
+  for (CLI::App* sub : {gsm8k, math, equiv, vote})
+    sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   vote->callback([flags, &command] { command.exit_code = RunVote(*flags); });
 }
 

@@ -118,6 +118,7 @@ void AddTokenize(CLI::App& app, Command& command) {
                    "add \"pieces\": the text that each token makes final in a stream, and what the end releases");
   decode->add_option("file", flags->file, "JSON Lines file; - = stdin");
   decode->footer("Example:\n  echo '{\"ids\":[19556]}' | iha-eval detokenize --model DIR");
+  for (CLI::App* sub : {encode, decode}) sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   decode->callback([flags, &command] { command.exit_code = RunDetokenize(*flags); });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // Replaces this process: stdin, stdout, exit code and signals are the tool's.
 int Exec(const std::string& program, const std::string& name, const std::vector<std::string>& arguments) {
-  std::vector<std::string> text = {program, name};
+  std::vector<std::string> text = {"iha-eval", name};  // the name that its messages begin with
   text.insert(text.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& argument : text) argv.push_back(argument.data());

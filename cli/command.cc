@@ -13,4 +13,9 @@ int Fail(std::string_view command, const absl::Status& status) {
   return ExitCodeFor(status);
 }
 
+int FailUsage(std::string_view command, const absl::Status& status) {
+  Fail(command, status);
+  return kExitUsage;
+}
+
 }  // namespace iha::cli

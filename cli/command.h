@@ -25,6 +25,8 @@ struct Command {
 
 // Prints "iha-eval COMMAND: message" as one safe line on stderr; returns the exit code of the status' class.
 int Fail(std::string_view command, const absl::Status& status);
+// The same for a mistake of the command line itself: returns kExitUsage.
+int FailUsage(std::string_view command, const absl::Status& status);
 
 void AddRank(CLI::App& app, Command& command);
 void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize

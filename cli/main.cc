@@ -9,8 +9,7 @@
 #include "cli/command.h"
 #include "common/data_root.h"
 #include "common/errors.h"
-#include "common/nearest.h"
-#include "common/text.h"
+#include "common/usage_error.h"
 #include "common/version.h"
 #include "proto/link/grpc_log.h"
 
@@ -21,20 +20,6 @@ std::string ProgramFolder() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "." : self.parent_path().string();
-}
-
-// "iha-eval tabel" deserves better than CLI11's list.
-int UsageError(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  std::string message = error.what();
-  std::vector<std::string> known;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(sub->get_name());
-  const bool is_command = argc > 1 && std::find(known.begin(), known.end(), argv[1]) != known.end();
-  if (argc > 1 && argv[1][0] != '-' && !is_command)
-    message = std::string(UnknownName("command", argv[1], known).message());
-  std::string help = is_command ? std::string(argv[1]) + " --help" : "--help";
-  std::cerr << "iha-eval: " << TerminalSafe(message) << "; see iha-eval " << TerminalSafe(help) << "\n";
-  return kExitUsage;
 }
 
 int Main(int argc, char** argv) {
@@ -57,7 +42,8 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return UsageError(app, error, argc, argv);
+    std::cerr << "iha-eval: " << UsageMessage(app, error, argc, argv) << "\n";
+    return kExitUsage;
   }
   return command.exit_code;
 }

@@ -1,7 +1,12 @@
-#include <span>
+#include <algorithm>
+#include <string>
+#include <vector>
 
+#include "benchmarks/benchmark.h"
 #include "cli/sweep_file.h"
+#include "common/errors.h"
 #include "common/nearest.h"
+#include "common/status_macros.h"
 
 namespace iha::cli {
 namespace {
@@ -50,12 +55,36 @@ constexpr const char kRuler[] = R"json({
 }
 )json";
 
+// "ruler:TASK@4096,8192" to "ruler".
+std::string FamilyOf(const std::string& benchmark) { return benchmark.substr(0, benchmark.find_first_of(":@")); }
+
+// A comment that names what `run` and `submit` of this build would refuse; empty when there is nothing.
+absl::StatusOr<std::string> NoteOnMissing(const std::string& example, const std::string& name) {
+  IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ParseSweep(example, name));
+  std::vector<std::string> known;
+  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) known.push_back(FamilyOf(info.name));
+  std::string missing;
+  for (const SweepEntry& entry : spec.entries) {
+    const std::string family = FamilyOf(entry.benchmark.name);
+    if (std::find(known.begin(), known.end(), family) != known.end()) continue;
+    known.push_back(family);  // once is enough
+    missing += (missing.empty() ? "" : ", ") + family;
+  }
+  if (missing.empty()) return missing;
+  return fmt::format(
+      "// Not in this build: {}. Take their entries out to run the rest (iha-eval bench list shows what there is).\n",
+      missing);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ExampleSweep(const std::string& name) {
-  if (name == "table1") return kTable1;
-  if (name == "table2") return kTable2;
-  if (name == "ruler") return kRuler;
+  const std::pair<const char*, const char*> examples[] = {{"table1", kTable1}, {"table2", kTable2}, {"ruler", kRuler}};
+  for (const auto& [known, text] : examples) {
+    if (name != known) continue;
+    IHA_ASSIGN_OR_RETURN(const std::string note, NoteOnMissing(text, name));
+    return note + text;
+  }
   static const std::string known[] = {"table1", "table2", "ruler"};
   return UnknownName("sweep example", name, known);
 }

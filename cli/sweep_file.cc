@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "benchmarks/benchmark.h"
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
 
@@ -13,20 +16,26 @@ namespace iha::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Names = std::vector<std::string>;
 
 // Larger ones would wrap around.
 bool IsInt64(const Json& json) {
   return json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX);
 }
 
-// Reads fields of one object and remembers which were asked for, so that the rest can be refused.
+// Reads fields of one object.
 class Fields {
  public:
   Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
 
-  absl::Status CheckObject() const {
-    if (object_.is_object()) return absl::OkStatus();
-    return InvalidArgument("{}: found {}; expected an object", path_, object_.type_name());
+  // Call first: a misspelt field is said before the one that is missing for it.
+  absl::Status CheckObject(std::span<const std::string> known) const {
+    if (!object_.is_object()) return InvalidArgument("{}: found {}; expected an object", path_, object_.type_name());
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        return Annotate(UnknownName("field", key, known), path_);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Read(const char* key, std::string& value) {
@@ -64,19 +73,9 @@ class Fields {
     }
     return absl::OkStatus();
   }
-  const Json* Find(const char* key) {
-    asked_.emplace_back(key);
+  const Json* Find(const char* key) const {
     const auto at = object_.find(key);
     return at == object_.end() ? nullptr : &*at;
-  }
-
-  // Call last.
-  absl::Status RefuseOthers() const {
-    for (const auto& [key, value] : object_.items()) {
-      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-        return Annotate(UnknownName("field", key, asked_), path_);
-    }
-    return absl::OkStatus();
   }
 
  private:
@@ -95,7 +94,6 @@ class Fields {
 
   const Json& object_;
   std::string path_;
-  std::vector<std::string> asked_;
 };
 
 absl::Status ReadModel(const Json& json, const std::string& path, ModelRef& model) {
@@ -103,10 +101,9 @@ absl::Status ReadModel(const Json& json, const std::string& path, ModelRef& mode
     model.name = json.get<std::string>();
   } else {
     Fields fields(json, path);
-    IHA_RETURN_IF_ERROR(fields.CheckObject());
+    IHA_RETURN_IF_ERROR(fields.CheckObject(Names{"name", "weights_digest"}));
     IHA_RETURN_IF_ERROR(fields.Read("name", model.name));
     IHA_RETURN_IF_ERROR(fields.Read("weights_digest", model.weights_digest));
-    IHA_RETURN_IF_ERROR(fields.RefuseOthers());
   }
   if (model.name.empty()) return InvalidArgument("{}: the model's name is empty", path);
   return absl::OkStatus();
@@ -131,7 +128,8 @@ absl::Status ReadSpecText(const std::string& text, const std::string& path, Swee
 absl::Status ReadEntry(const Json& json, const std::string& path, SweepEntry& entry) {
   if (json.is_string()) return ReadSpecText(json.get<std::string>(), path, entry);
   Fields fields(json, path);
-  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  IHA_RETURN_IF_ERROR(fields.CheckObject(
+      Names{"spec", "samples", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "limit", "metrics"}));
   std::string spec;
   IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
   IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", entry));
@@ -143,23 +141,22 @@ absl::Status ReadEntry(const Json& json, const std::string& path, SweepEntry& en
   IHA_RETURN_IF_ERROR(fields.Read("seed", s.seed));
   IHA_RETURN_IF_ERROR(fields.Read("max_new_tokens", s.max_new_tokens));
   IHA_RETURN_IF_ERROR(fields.Read("limit", entry.limit));
-  IHA_RETURN_IF_ERROR(fields.Read("metrics", entry.metrics));
-  return fields.RefuseOthers();
+  return fields.Read("metrics", entry.metrics);
 }
 
 absl::Status ReadNumerics(const Json& json, NumericsSpec& numerics) {
   Fields fields(json, "numerics");
-  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  IHA_RETURN_IF_ERROR(fields.CheckObject(Names{"backend", "weights_dtype", "activation_dtype", "kv_dtype"}));
   IHA_RETURN_IF_ERROR(fields.Read("backend", numerics.backend));
   IHA_RETURN_IF_ERROR(fields.Read("weights_dtype", numerics.weights_dtype));
   IHA_RETURN_IF_ERROR(fields.Read("activation_dtype", numerics.activation_dtype));
-  IHA_RETURN_IF_ERROR(fields.Read("kv_dtype", numerics.kv_dtype));
-  return fields.RefuseOthers();
+  return fields.Read("kv_dtype", numerics.kv_dtype);
 }
 
 absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   Fields fields(json, "sweep");
-  IHA_RETURN_IF_ERROR(fields.CheckObject());
+  IHA_RETURN_IF_ERROR(fields.CheckObject(
+      Names{"version", "models", "benchmarks", "numerics", "run_tag", "max_attempts", "shard_tokens"}));
   int64_t version = 0;
   IHA_RETURN_IF_ERROR(fields.Read("version", version));
   if (version != 1) return InvalidArgument("version: found {}; expected 1", version);
@@ -184,15 +181,13 @@ absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   }
   IHA_RETURN_IF_ERROR(fields.Read("run_tag", spec.run_tag));
   IHA_RETURN_IF_ERROR(fields.Read("max_attempts", spec.max_attempts));
-  IHA_RETURN_IF_ERROR(fields.Read("shard_tokens", spec.shard_tokens));
-  return fields.RefuseOthers();
+  return fields.Read("shard_tokens", spec.shard_tokens);
 }
 
 }  // namespace
 
 absl::StatusOr<SweepSpec> ParseSweep(std::string_view json, const std::string& where) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
-  if (parsed.is_discarded()) return InvalidArgument("{}: not valid JSON (// comments are allowed)", where);
+  IHA_ASSIGN_OR_RETURN(const Json parsed, ParseCommentedJson(json, where));
   SweepSpec spec;
   const absl::Status status = ReadSpec(parsed, spec);
   if (!status.ok()) return Annotate(status, where);

@@ -16,7 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Deepest nesting of brackets outside strings. Cheap, and exact for valid JSON.
+// Behind the comment that begins at `i`: two slashes, or a slash and a star.
+size_t SkipComment(std::string_view text, size_t i) {
+  const bool line = text[i + 1] == '/';
+  const size_t end = text.find(line ? "\n" : "*/", i + 2);
+  return end == std::string_view::npos ? text.size() : end + (line ? 1 : 2);
+}
+
+// Deepest nesting of brackets outside strings and comments. Cheap, and exact for valid JSON.
 int DepthOf(std::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;
@@ -27,6 +34,8 @@ int DepthOf(std::string_view text) {
       if (c == '"') in_string = false;
     } else if (c == '"') {
       in_string = true;
+    } else if (c == '/' && i + 1 < text.size() && (text[i + 1] == '/' || text[i + 1] == '*')) {
+      i = SkipComment(text, i) - 1;
     } else if (c == '[' || c == '{') {
       deepest = std::max(deepest, ++depth);
     } else if (c == ']' || c == '}') {
@@ -120,18 +129,31 @@ absl::StatusOr<const Json*> Find(const Json& object, std::string_view key, std::
 
 }  // namespace
 
-absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
+namespace {
+
+template <class Value>
+absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool comments) {
   if (const int depth = DepthOf(text); depth > kMaxJsonDepth) {
     return InvalidArgument("{}: JSON nested {} deep, expected at most {}", where, depth, kMaxJsonDepth);
   }
   try {
-    return Json::parse(text.begin(), text.end());
-  } catch (const Json::parse_error& error) {
+    return Value::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/comments);
+  } catch (const typename Value::parse_error& error) {
     // `byte` counts from 1 and points at the last byte read.
     return SyntaxError(text, error.byte > 0 ? error.byte - 1 : 0, where);
-  } catch (const Json::exception& error) {
+  } catch (const typename Value::exception& error) {
     return InvalidArgument("{}: {}", where, TerminalSafe(error.what()));  // a number out of the range of double
   }
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
+  return Parse<Json>(text, where, /*comments=*/false);
+}
+
+absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where) {
+  return Parse<nlohmann::ordered_json>(text, where, /*comments=*/true);
 }
 
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, int64_t max_bytes) {

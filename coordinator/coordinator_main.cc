@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "common/shutdown.h"
 #include "common/text.h"
+#include "common/usage_error.h"
 #include "common/version.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/service/service.h"
@@ -95,7 +96,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    Print(fmt::format("{}; see iha-coordinator --help", error.what()));
+    Print(UsageMessage(app, error, argc, argv));
     return kExitUsage;
   }
   return Run(std::move(flags));

@@ -15,6 +15,7 @@
 #include "common/file.h"
 #include "common/shutdown.h"
 #include "common/text.h"
+#include "common/usage_error.h"
 #include "common/version.h"
 #include "model/backend_module.h"
 #include "proto/link/address.h"
@@ -153,7 +154,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    Print(fmt::format("{}; see iha-worker --help", error.what()));
+    Print(UsageMessage(app, error, argc, argv));
     return kExitUsage;
   }
   return Run(std::move(flags));

@@ -232,7 +232,9 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
     server->Shutdown(absl::Seconds(1));
     record.worker_restarts = workers.restarts();
     IHA_RETURN_IF_ERROR(stopped.status());
-    interrupted = *stopped;
+    // What the workers finished while they were stopped counts.
+    IHA_ASSIGN_OR_RETURN(const SweepProgress after, service->api().Status(sweep));
+    interrupted = *stopped && FinishedItems(after) < PlannedItems(after);
   }
   record.ended = absl::Now();
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
@@ -256,15 +258,16 @@ absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec
                            {"shards", job.shards.size()},
                            {"estimated_tokens", job_tokens},
                            {"metrics", job.spec.entry.metrics}});
-    text += fmt::format(
-        "  {} · {}\n    {} items, {} shards, about {} tokens (prompts as bytes / 3, generations at their limit)\n",
-        job.spec.model.name, entry, job.spec.items, job.shards.size(), job_tokens);
+    text += fmt::format("  {} · {}\n    {}, {}, about {} tokens (prompts as bytes / 3, generations at their limit)\n",
+                        job.spec.model.name, entry, Counted(job.spec.items, "item"),
+                        Counted(static_cast<int64_t>(job.shards.size()), "shard"), job_tokens);
     items += job.spec.items;
     tokens += job_tokens;
   }
   out["items"] = items;
   out["estimated_tokens"] = tokens;
-  text += fmt::format("total: {} jobs, {} items, about {} tokens\n", plan.jobs.size(), items, tokens);
+  text += fmt::format("total: {}, {}, about {} tokens\n", Counted(static_cast<int64_t>(plan.jobs.size()), "job"),
+                      Counted(items, "item"), tokens);
   return json ? out.dump(2) + "\n" : text;
 }
 

@@ -40,6 +40,10 @@ int64_t PlannedItems(const SweepProgress& progress) {
   return planned;
 }
 
+std::string Counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string ProgressMeter::Line(const SweepProgress& progress, absl::Duration elapsed, int width) {
   const int64_t finished = FinishedItems(progress);
   const int64_t planned = PlannedItems(progress);
@@ -53,8 +57,8 @@ std::string ProgressMeter::Line(const SweepProgress& progress, absl::Duration el
     line = fmt::format("{} · {} {}/{} · total ", job->entry.substr(0, job->entry.find(' ')), job->model,
                        job->scored + job->unscored, job->planned);
   }
-  line += fmt::format("{}/{} items · {:.0f} tokens/s · {} worker{}", finished, planned, progress.tokens_per_second,
-                      progress.live_workers, progress.live_workers == 1 ? "" : "s");
+  line += fmt::format("{}/{} items · {:.0f} tokens/s · {}", finished, planned, progress.tokens_per_second,
+                      Counted(progress.live_workers, "worker"));
   if (finished > first_finished_ && finished < planned) {
     const absl::Duration spent = elapsed - first_elapsed_;
     const double each = absl::ToDoubleSeconds(spent) / static_cast<double>(finished - first_finished_);

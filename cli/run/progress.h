@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "common/coordinator_api.h"
@@ -22,6 +23,8 @@ class ProgressMeter {
 
 // Finished (scored or not) and planned items over all jobs.
 int64_t FinishedItems(const SweepProgress& progress);
+// "1 worker", "2 workers".
+std::string Counted(int64_t count, std::string_view noun);
 int64_t PlannedItems(const SweepProgress& progress);
 
 }  // namespace iha::cli

@@ -37,6 +37,9 @@ absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& ben
     found = true;
   }
   if (!found) return UnknownName("--bench: benchmark", entry.benchmark.name, known);
+  if (const auto limit = entry.benchmark.options.find("limit"); limit != entry.benchmark.options.end()) {
+    return InvalidArgument("--bench {}: limit is no option of a benchmark; give --limit {}", bench, limit->second);
+  }
   // Flags first, then what the spec itself says: it is the nearer one.
   SamplingParams& s = entry.sampling;
   if (flags.samples.has_value()) s.samples = *flags.samples;

@@ -1,6 +1,7 @@
 #include "model/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -192,6 +193,10 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::FromJson(std::string
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Load(const std::string& dir) {
   const absl::StatusOr<std::string> json = ReadFile(dir + "/tokenizer.json", kMaxFileBytes);
+  std::error_code error;
+  if (!json.ok() && !std::filesystem::is_directory(dir, error)) {
+    return NotFound("{}: no such folder (expected a checkpoint: config.json, model.safetensors, tokenizer.json)", dir);
+  }
   if (absl::IsNotFound(json.status())) {
     return NotFound("{}/tokenizer.json: missing (expected a Hugging Face tokenizer file); import or copy it", dir);
   }

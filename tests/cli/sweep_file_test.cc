@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "benchmarks/benchmark.h"
+
 namespace iha::cli {
 namespace {
 
@@ -47,6 +49,14 @@ TEST(SweepFile, ExamplesAreSweeps) {
     ASSERT_TRUE(text.ok()) << text.status();
     const auto spec = ParseSweep(*text, name);
     ASSERT_TRUE(spec.ok()) << spec.status();
+    // The first line names exactly what run would refuse.
+    const std::string first = text->substr(0, text->find('\n'));
+    for (const SweepEntry& entry : spec->entries) {
+      const absl::Status opened = benchmarks::OpenBenchmark(entry.benchmark, "/none").status();
+      const bool refused = std::string(opened.message()).find("unknown benchmark") != std::string::npos;
+      const std::string family = entry.benchmark.name.substr(0, entry.benchmark.name.find('@'));
+      EXPECT_EQ(first.find(family) != std::string::npos, refused) << first;
+    }
     EXPECT_EQ(ParseSweep(SweepToJson(*spec), name).value(), *spec);
   }
   EXPECT_THAT(std::string(ExampleSweep("table3").status().message()), HasSubstr("did you mean \"table"));
@@ -57,7 +67,12 @@ TEST(SweepFile, ErrorsNameThePlace) {
     return R"({"version": 1, "models": ["m"], "benchmarks": [{"spec": "gsm8k")" + fields + "}]}";
   };
   const std::pair<std::string, std::string> rows[] = {
-      {"{", "f: not valid JSON (// comments are allowed)"},
+      {"{", "f:1:2: JSON ends too early"},
+      {"{\n // it's \"\n \"version\" 1}", "f:3:12: not valid JSON at \"1}\""},
+      {R"({"version": 1, "models": ["m"], "benchmark": ["gsm8k"]})",
+       "unknown field \"benchmark\" (did you mean \"benchmarks\"?)"},
+      {R"({"version": 1, "models": ["m"], "benchmarks": [{"bench": "gsm8k"}]})",
+       "benchmarks[0]: unknown field \"bench\""},
       {"[]", "f: sweep: found array; expected an object"},
       {"{}", "f: version: found 0; expected 1"},
       {R"({"version": 1})", "f: models: expected a non-empty array of model names"},

@@ -43,7 +43,7 @@ Json Report(const std::string& folder, const model::OracleErrors& errors) {
           {"ok", errors.ok()}};
 }
 
-absl::StatusOr<int> Run(const Flags& flags) {
+absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   const auto open = ToOpenOptions(flags.model);
   if (!open.ok()) return open.status();
   bool all_ok = true;
@@ -56,7 +56,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
       continue;
     }
     all_ok = false;
-    const int code = Fail("check-oracle", errors.status());
+    const int code = Fail(tool, "check-oracle", errors.status());
     // No backend or device: no folder would fare better.
     if (code == kExitUnavailable) return code;
     bad_input = code == kExitBadInput || bad_input;
@@ -79,10 +79,11 @@ void AddCheckOracle(CLI::App& app, Tool& tool) {
   sub->add_option("folders", flags->folders, "checkpoint directories with expected.safetensors")->required();
   sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")->capture_default_str();
   AddModelFlags(*sub, flags->model);
+  sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   sub->footer("Example:\n  iha-eval check-oracle oracles/global_mha oracles/local_w7 --chunk 5");
   sub->callback([flags, &tool] {
-    const absl::StatusOr<int> code = Run(*flags);
-    tool.exit_code = code.ok() ? *code : Fail("check-oracle", code.status());
+    const absl::StatusOr<int> code = Run(tool, *flags);
+    tool.exit_code = code.ok() ? *code : Fail(tool, "check-oracle", code.status());
   });
 }
 

@@ -51,18 +51,18 @@ absl::StatusOr<int64_t> KvBytes(const Flags& flags, const model::ModelInfo& info
   return bytes;
 }
 
-void PrintStats(const engine::EngineCounters& counters, absl::Duration elapsed) {
+void PrintStats(const Tool& tool, const engine::EngineCounters& counters, absl::Duration elapsed) {
   const double seconds = absl::ToDoubleSeconds(elapsed);
   const double steps = std::max<double>(1, static_cast<double>(counters.steps));
   std::cerr << fmt::format(
-      "iha-tool generate: {} prompt tokens, {} generated in {:.2f} s ({:.1f} tokens/s), {:.1f} sequences a step, "
+      "{} generate: {} prompt tokens, {} generated in {:.2f} s ({:.1f} tokens/s), {:.1f} sequences a step, "
       "{} computed positions, {} preemptions\n",
-      counters.prompt_tokens, counters.generated_tokens, seconds,
+      tool.program, counters.prompt_tokens, counters.generated_tokens, seconds,
       static_cast<double>(counters.generated_tokens) / seconds, static_cast<double>(counters.step_sequences) / steps,
       counters.computed_tokens, counters.scheduler.preemptions);
 }
 
-absl::StatusOr<int> Run(const Flags& flags) {
+absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(LineReader in, LineReader::Open(flags.file));
   IHA_ASSIGN_OR_RETURN(const model::OpenOptions open, ToOpenOptions(flags.model));
   IHA_ASSIGN_OR_RETURN(model::OpenedModel model, model::OpenModel(flags.folder, open));
@@ -77,12 +77,13 @@ absl::StatusOr<int> Run(const Flags& flags) {
 
   GenerateOptions generate = flags.generate;
   generate.eos = model.eos;
+  generate.name = tool.program + " generate";
   if (flags.logprobs >= 0) generate.logprobs = flags.logprobs;
   // Deep enough to keep the batch full while the oldest line is a long one.
   generate.lines_ahead = std::max<size_t>(64, 4 * static_cast<size_t>(flags.max_batch));
   const absl::Duration begin = clock.Elapsed();
   const int code = LineGenerator(*model.tokenizer, *engine, std::move(generate), std::cout, std::cerr).Run(in);
-  if (flags.stats) PrintStats(engine->counters(), clock.Elapsed() - begin);
+  if (flags.stats) PrintStats(tool, engine->counters(), clock.Elapsed() - begin);
   return code;
 }
 
@@ -126,13 +127,14 @@ void AddGenerate(CLI::App& app, Tool& tool) {
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   sub->add_flag("--stats", flags->stats, "counts and speed on stderr at the end");
+  sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   sub->add_option("file", flags->file, "JSON Lines file; - = stdin")->capture_default_str();
   sub->footer(
       "Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-eval generate --model DIR --max-new-tokens 8 --n 4 "
       "--temperature 0.6");
   sub->callback([flags, &tool] {
-    const absl::StatusOr<int> code = Run(*flags);
-    tool.exit_code = code.ok() ? *code : Fail("generate", code.status());
+    const absl::StatusOr<int> code = Run(tool, *flags);
+    tool.exit_code = code.ok() ? *code : Fail(tool, "generate", code.status());
   });
 }
 

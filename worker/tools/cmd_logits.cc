@@ -79,7 +79,7 @@ void AddLogits(CLI::App& app, Tool& tool) {
   sub->footer("Example:\n  echo '[19556, 905]' | iha-eval logits --model DIR --ids - --out logits.safetensors");
   sub->callback([flags, &tool] {
     const absl::Status status = Run(*flags);
-    if (!status.ok()) tool.exit_code = Fail("logits", status);
+    if (!status.ok()) tool.exit_code = Fail(tool, "logits", status);
   });
 }
 

@@ -43,9 +43,9 @@ std::string ParseLayers(const std::string& text, std::optional<std::vector<int64
   return "";
 }
 
-int Run(const Flags& flags) {
+int Run(const Tool& tool, const Flags& flags) {
   const absl::StatusOr<checkpoint::UpcycleResult> result = checkpoint::Upcycle(flags.model, flags.out, flags.options);
-  if (!result.ok()) return Fail("upcycle", result.status());
+  if (!result.ok()) return Fail(tool, "upcycle", result.status());
   std::cerr << fmt::format("wrote {}: {} layers of kind iha, P={}, {} parameters\n", TerminalSafe(flags.out),
                            result->layers, flags.options.pseudo_heads, result->parameters);
   if (flags.json) {
@@ -99,7 +99,7 @@ void AddUpcycle(CLI::App& app, Tool& tool) {
   sub->add_option("--out", flags->out, "directory to write; must not exist")->required();
   sub->add_flag("--json", flags->json, "one JSON object with the digests");
   sub->footer("Example:\n  iha-eval upcycle --model DIR --kind iha --pseudo-heads 2 --expand-kv --out DIR-iha-p2");
-  sub->callback([flags, &tool] { tool.exit_code = Run(*flags); });
+  sub->callback([flags, &tool] { tool.exit_code = Run(tool, *flags); });
 }
 
 }  // namespace iha::tools

@@ -70,7 +70,7 @@ int LineGenerator::Run(LineReader& in) {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(&empty));
   if (!out_) {
-    errors_ << "iha-tool generate: standard output: cannot be written\n";
+    errors_ << options_.name << ": standard output: cannot be written\n";
     return kExitUnavailable;
   }
   return exit_code_;
@@ -133,7 +133,7 @@ void LineGenerator::WriteLocked(Line& line) {
   if (!line.status.ok()) {
     const absl::string_view message = line.status.message();
     const bool small = line.status.code() == absl::StatusCode::kResourceExhausted;
-    errors_ << "iha-tool generate: line " << line.number << ": " << TerminalSafe({message.data(), message.size()})
+    errors_ << options_.name << ": line " << line.number << ": " << TerminalSafe({message.data(), message.size()})
             << (small ? "; raise --kv-memory-mib" : "") << std::endl;
     if (exit_code_ != kExitInternal) {
       exit_code_ = ExitCodeFor(line.status) == kExitInternal ? kExitInternal : kExitBadInput;

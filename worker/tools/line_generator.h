@@ -26,7 +26,8 @@
 namespace iha::tools {
 
 struct GenerateOptions {
-  SamplingParams sampling;  // `samples` for each line
+  std::string name = "iha-tool generate";  // before each message
+  SamplingParams sampling;                 // `samples` for each line
   std::vector<std::string> stops;
   std::vector<int32_t> eos;
   bool ignore_eos = false;

@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "common/errors.h"
-#include "common/nearest.h"
 #include "common/text.h"
+#include "common/usage_error.h"
 #include "common/version.h"
 #include "model/backend_module.h"
 #include "worker/tools/tool.h"
@@ -13,24 +13,12 @@
 namespace iha::tools {
 namespace {
 
-int UsageError(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  std::string message = error.what();
-  std::vector<std::string> known;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(sub->get_name());
-  const bool is_command = argc > 1 && std::find(known.begin(), known.end(), argv[1]) != known.end();
-  if (argc > 1 && argv[1][0] != '-' && !is_command) {
-    message = std::string(UnknownName("command", argv[1], known).message());
-  }
-  const std::string help = is_command ? std::string(argv[1]) + " --help" : "--help";
-  std::cerr << "iha-tool: " << TerminalSafe(message) << "; see iha-tool " << help << "\n";
-  return kExitUsage;
-}
-
 int Main(int argc, char** argv) {
   Tool tool;
-  CLI::App app("Runs checkpoints: sampling, logits, checks against oracles.", "iha-tool");
-  app.set_version_flag("--version", std::string("iha-tool ") + kVersion);
+  // iha-eval starts this program under its own name, and messages then speak of the command that was typed.
+  if (argc > 0 && std::string_view(argv[0]) == "iha-eval") tool.program = "iha-eval";
+  CLI::App app("Runs checkpoints: sampling, logits, checks against oracles.", tool.program);
+  app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
   for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle}) add(app, tool);
@@ -38,16 +26,17 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return UsageError(app, error, argc, argv);
+    std::cerr << tool.program << ": " << UsageMessage(app, error, argc, argv) << "\n";
+    return kExitUsage;
   }
   return tool.exit_code;
 }
 
 }  // namespace
 
-int Fail(std::string_view command, const absl::Status& status) {
+int Fail(const Tool& tool, std::string_view command, const absl::Status& status) {
   const absl::string_view text = status.message();
-  std::cerr << "iha-tool " << command << ": " << TerminalSafe({text.data(), text.size()}) << "\n";
+  std::cerr << tool.program << " " << command << ": " << TerminalSafe({text.data(), text.size()}) << "\n";
   return ExitCodeFor(status);
 }
 

@@ -18,11 +18,12 @@ class App;
 namespace iha::tools {
 
 struct Tool {
+  std::string program = "iha-tool";  // as messages name it
   int exit_code = 0;
 };
 
-// Prints "iha-tool COMMAND: message" as one safe line on stderr; returns the exit code of the status' class.
-int Fail(std::string_view command, const absl::Status& status);
+// Prints "PROGRAM COMMAND: message" as one safe line on stderr; returns the exit code of the status' class.
+int Fail(const Tool& tool, std::string_view command, const absl::Status& status);
 
 // How a checkpoint is run: --device --numerics --kv-dtype --threads.
 struct ModelFlags {

@@ -1,0 +1,97 @@
+#include "common/usage_error.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <vector>
+
+#include "common/nearest.h"
+#include "common/text.h"
+
+namespace iha {
+namespace {
+
+// Words from `first` on belong to `app`, which takes no deeper command.
+struct Place {
+  const CLI::App* app;
+  std::string path;  // "iha-eval bench list"
+  size_t first;
+};
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+Place FindPlace(const CLI::App& root, const std::vector<std::string>& words) {
+  Place place{.app = &root, .path = root.get_name(), .first = 1};
+  while (place.first < words.size()) {
+    const CLI::App* next = nullptr;
+    for (const CLI::App* sub : CommandsOf(*place.app)) {
+      if (sub->get_name() == words[place.first]) next = sub;
+    }
+    if (next == nullptr) break;
+    place = {.app = next, .path = place.path + " " + next->get_name(), .first = place.first + 1};
+  }
+  return place;
+}
+
+bool LooksLikeOption(const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  return word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0;
+}
+
+// The first option that the command does not have, as it was typed; empty when all are known.
+std::string UnknownOption(const Place& place, const std::vector<std::string>& words) {
+  for (size_t i = place.first; i < words.size() && words[i] != "--"; i++) {
+    if (!LooksLikeOption(words[i])) continue;
+    const size_t equals = words[i].find('=');
+    const bool is_long = words[i][1] == '-';
+    const std::string name = words[i].substr(0, equals);
+    const CLI::Option* option = place.app->get_option_no_throw(is_long ? name : name.substr(0, 2));
+    if (option == nullptr) return name;
+    // The words that it takes as values, whatever they look like.
+    if (equals == std::string::npos) i += static_cast<size_t>(std::max(0, option->get_items_expected_min()));
+  }
+  return "";
+}
+
+std::string DescribeOption(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& text : option->get_lnames()) known.push_back("--" + text);
+  }
+  const std::optional<std::string> nearest = NearestName(name, known);
+  return fmt::format("unknown option {}{}", TerminalSafe(name, 80),
+                     nearest.has_value() ? fmt::format(" (did you mean {}?)", *nearest) : "");
+}
+
+std::string Describe(const Place& place, const std::vector<std::string>& words, const CLI::Error& error) {
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : CommandsOf(*place.app)) commands.push_back(sub->get_name());
+  const bool has_word = place.first < words.size();
+  if (!commands.empty() && has_word && !LooksLikeOption(words[place.first])) {
+    return std::string(UnknownName("command", words[place.first], commands).message());
+  }
+  if (const std::string option = UnknownOption(place, words); !option.empty())
+    return DescribeOption(*place.app, option);
+  if (!commands.empty()) return "a command is missing";
+  const std::vector<std::string> extra = place.app->remaining();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()) {
+    return fmt::format("unexpected argument \"{}\"", TerminalSafe(extra.front(), 80));
+  }
+  return error.what();
+}
+
+}  // namespace
+
+std::string UsageMessage(const CLI::App& app, const CLI::Error& error, int argc, const char* const* argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  const Place place = FindPlace(app, words);
+  return TerminalSafe(fmt::format("{}; see {} --help", Describe(place, words, error), place.path));
+}
+
+}  // namespace iha
