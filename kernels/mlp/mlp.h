@@ -5,7 +5,6 @@
 //   kGeluTanh  x * sig(2 sqrt(2/pi) (x + 0.044715 x^3)), equal to 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 //   kGeluErf   x Phi(x), Phi the normal distribution function: gelu_erf.h; relative error below 6 * 2^-24 for x >= -13
 //   kRelu      max(x, +0), NaN stays NaN
-//   kIdentity  x
 // then one rounded product with up. Elements are independent. out may be gate or up. Blocks until written.
 #pragma once
 
@@ -15,7 +14,7 @@
 
 namespace iha::kernels {
 
-enum class Activation { kSilu, kGeluTanh, kGeluErf, kRelu, kIdentity };
+enum class Activation { kSilu, kGeluTanh, kGeluErf, kRelu };
 
 struct MlpShape {
   size_t rows = 0;

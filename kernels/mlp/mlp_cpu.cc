@@ -36,11 +36,10 @@ HWY_INLINE X16 Activate(const X16& x) {
     return Mul(x, Sigmoid(Mul(X16::Set(1.59576912160573071f), cubic)));  // 2 sqrt(2 / pi)
   } else if constexpr (kActivation == Activation::kGeluErf) {
     return GeluErfLanes(x);
-  } else if constexpr (kActivation == Activation::kRelu) {
+  } else {
+    static_assert(kActivation == Activation::kRelu);
     // A NaN fails both comparisons and is kept; -0 passes the first.
     return IfNonNegative(x, x, IfNonNegative(Neg(x), X16::Set(0.0f), x));
-  } else {
-    return x;
   }
 }
 
@@ -67,8 +66,6 @@ void ActivationRow(Activation activation, const float* gate, const float* up, si
       return Row<Activation::kGeluErf>(gate, up, n, out);
     case Activation::kRelu:
       return Row<Activation::kRelu>(gate, up, n, out);
-    case Activation::kIdentity:
-      return Row<Activation::kIdentity>(gate, up, n, out);
   }
 }
 

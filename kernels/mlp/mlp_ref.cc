@@ -16,8 +16,6 @@ double Activate(Activation activation, double x) {
       return x * 0.5 * std::erfc(-x * 0.70710678118654752440);
     case Activation::kRelu:
       return x < 0 ? 0.0 : x;
-    case Activation::kIdentity:
-      return x;
   }
   return x;
 }

@@ -18,9 +18,6 @@ enum class RopePairing {
   kInterleaved,  // (x[2i], x[2i + 1])
 };
 
-// frequency[i] = theta^(-2i / rotary_dim) for i < rotary_dim / 2, in double by fixed operations.
-void RopeFrequencies(double theta, size_t rotary_dim, double* frequency);
-
 // Rows for positions pos0 .. pos0 + count - 1: cos[row][i] = fp32(factor * cos(position * frequency[i])), i < half.
 // Positions up to 2^20 and frequencies up to 1 keep the absolute error before rounding below 2^-50 * factor.
 void FillRopeTable(const double* frequency, size_t half, uint32_t pos0, size_t count, double factor, float* cos,

@@ -3,12 +3,6 @@
 
 namespace iha::kernels {
 
-void RopeFrequencies(double theta, size_t rotary_dim, double* frequency) {
-  for (size_t i = 0; i < rotary_dim / 2; ++i) {
-    frequency[i] = ExactPow(theta, -(2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim)));
-  }
-}
-
 void FillRopeTable(const double* frequency, size_t half, uint32_t pos0, size_t count, double factor, float* cos,
                    float* sin) {
   for (size_t row = 0; row < count; ++row) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "common/status_macros.h"
 
 namespace iha::model {
@@ -18,7 +20,7 @@ kernels::Activation ActivationOf(checkpoint::Activation activation) {
     case checkpoint::Activation::kRelu:
       return kernels::Activation::kRelu;
   }
-  return kernels::Activation::kIdentity;  // the switch is complete
+  std::abort();  // the switch is complete
 }
 
 }  // namespace

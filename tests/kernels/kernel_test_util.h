@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/support/exact_math.h"
 #include "kernels/support/simd_target.h"
 
 namespace iha::kernels {
@@ -21,6 +22,13 @@ inline std::vector<float> RandomFloats(size_t n, uint32_t seed, float scale = 1.
   std::vector<float> values(n);
   for (float& x : values) x = (static_cast<float>(bits()) * 0x1p-31f - 1.0f) * scale;
   return values;
+}
+
+// Plain RoPE frequencies, as checkpoints give them (NUM-5).
+inline void RopeFrequencies(double theta, size_t rotary_dim, double* frequency) {
+  for (size_t i = 0; i < rotary_dim / 2; ++i) {
+    frequency[i] = 1.0 / ExactPow(theta, static_cast<double>(2 * i) / static_cast<double>(rotary_dim));
+  }
 }
 
 // Index of the first value whose bits differ, or -1; any NaN equals any NaN.

@@ -11,8 +11,7 @@
 namespace iha::kernels {
 namespace {
 
-const Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kRelu,
-                                   Activation::kIdentity};
+const Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kRelu};
 
 float Sigmoid(float z) {
   const float e = ExpNeg(-std::fabs(z));
@@ -30,8 +29,6 @@ float Activate(Activation activation, float x) {
       return GeluErf(x);
     case Activation::kRelu:
       return x < 0 ? 0.0f : x;
-    case Activation::kIdentity:
-      return x;
   }
   return x;
 }

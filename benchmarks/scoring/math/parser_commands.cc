@@ -113,24 +113,13 @@ Ref Parser::ParseArgument(bool whole_number) {
     }
     const char digit = At().text[0];
     if (!IsAsciiDigit(digit)) return Fail("argument");
-    if (At().text.size() == 1) {
-      Next();
-    } else {
-      tokens_[pos_].text.erase(0, 1);
-      tokens_[pos_].gap = Gap::kNone;
-    }
+    TakeCharacter();
     return tree_.Number(Rational(digit - '0'));
   }
   if (At().kind == Tok::kWord) {
     const std::string word = At().text;
     if (word.size() > 1 && PlainCommand(word).has_value()) return ParseWord();
-    const std::string name = word.substr(0, 1);
-    if (word.size() == 1) {
-      Next();
-    } else {
-      tokens_[pos_].text.erase(0, 1);
-      tokens_[pos_].gap = Gap::kNone;
-    }
+    const std::string name = TakeCharacter();
     if (name == "e" || name == "i") return tree_.New(Kind::kConstant, name, {});
     return tree_.New(Kind::kSymbol, name, {});
   }

@@ -24,6 +24,8 @@ class Parser {
   bool IsNumber(size_t ahead = 0) const { return At(ahead).kind == Tok::kNumber; }
   bool IsInteger(size_t ahead = 0) const;
   void Next() { ++pos_; }
+  // The first character of a word or number; the rest of the run stays for what comes next.
+  std::string TakeCharacter();
   Ref Fail(std::string_view what);
   bool Done() const;  // at the end, or where an enclosing construct closes
 

@@ -91,6 +91,17 @@ bool Parser::IsInteger(size_t ahead) const {
   return IsNumber(ahead) && At(ahead).text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+std::string Parser::TakeCharacter() {
+  std::string first = At().text.substr(0, 1);
+  if (At().text.size() == 1) {
+    Next();
+  } else {
+    tokens_[pos_].text.erase(0, 1);
+    tokens_[pos_].gap = Gap::kNone;
+  }
+  return first;
+}
+
 Ref Parser::Fail(string_view what) {
   if (!failed_) {
     failed_ = true;

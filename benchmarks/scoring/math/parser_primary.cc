@@ -293,13 +293,7 @@ Ref Parser::ParseWord() {
     return ParseSymbol(word);  // AB, ABC: a segment, a triangle
   }
   // "xy" is x times y: the rest of the run stays for the next factor.
-  const std::string name = word.substr(0, 1);
-  if (word.size() == 1) {
-    Next();
-  } else {
-    tokens_[pos_].text.erase(0, 1);
-    tokens_[pos_].gap = Gap::kNone;
-  }
+  const std::string name = TakeCharacter();
   const bool subscript = IsChar('_') && word.size() == 1;
   if (!subscript && name == "e") return tree_.New(Kind::kConstant, "e", {});
   if (!subscript && name == "i") return tree_.New(Kind::kConstant, "i", {});

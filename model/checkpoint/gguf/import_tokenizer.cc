@@ -102,15 +102,10 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file, GgufVocabularyKi
 
 absl::StatusOr<ordered_json> MergesJson(const GgufFile& file, const Vocabulary& vocabulary) {
   if (vocabulary.merges != nullptr) return ordered_json(*vocabulary.merges);
-  const std::vector<SentencePieceMerge> merges = SentencePieceMerges(vocabulary.tokens, vocabulary.scores);
-  size_t bytes = 0;
-  for (const SentencePieceMerge& merge : merges) bytes += merge.left.size() + merge.right.size();
-  if (bytes > kMaxMergeBytes) {
-    return InvalidArgument("{}: the vocabulary implies {} merges of {} bytes, expected at most {} bytes", file.path(),
-                           merges.size(), bytes, kMaxMergeBytes);
-  }
+  const auto merges = SentencePieceMerges(vocabulary.tokens, vocabulary.scores, kMaxMergeBytes);
+  if (!merges.ok()) return Annotate(merges.status(), file.path());
   ordered_json result = ordered_json::array();
-  for (const SentencePieceMerge& merge : merges) result.push_back(ordered_json::array({merge.left, merge.right}));
+  for (const SentencePieceMerge& merge : *merges) result.push_back(ordered_json::array({merge.left, merge.right}));
   return result;
 }
 

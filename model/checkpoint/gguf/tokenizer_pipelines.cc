@@ -141,8 +141,8 @@ ordered_json TokenizerStages(const GgufTokenizerKind& kind) {
                                                            : SentencePieceStages(kind);
 }
 
-std::vector<SentencePieceMerge> SentencePieceMerges(std::span<const std::string> tokens,
-                                                    std::span<const double> scores) {
+absl::StatusOr<std::vector<SentencePieceMerge>> SentencePieceMerges(std::span<const std::string> tokens,
+                                                                    std::span<const double> scores, size_t max_bytes) {
   std::unordered_set<std::string_view> known;
   std::vector<bool> has_size;  // what keeps a long token from being looked up in all its parts
   for (const std::string& token : tokens) {
@@ -156,12 +156,18 @@ std::vector<SentencePieceMerge> SentencePieceMerges(std::span<const std::string>
     SentencePieceMerge merge;
   };
   std::vector<Ranked> ranked;  // in token order, which the stable sort keeps
+  size_t bytes = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const std::string_view token = tokens[i];
     for (size_t cut = 1; cut < token.size(); ++cut) {
       if (!has_size[cut] || !has_size[token.size() - cut]) continue;
       const std::string_view left = token.substr(0, cut), right = token.substr(cut);
       if (!known.contains(left) || !known.contains(right)) continue;
+      bytes += token.size() + sizeof(Ranked);
+      if (bytes > max_bytes) {
+        return InvalidArgument("the vocabulary implies merges of more than {} bytes; expected fewer or shorter tokens",
+                               max_bytes);
+      }
       ranked.push_back({scores[i], CodePoints(left), CodePoints(right), {left, right}});
     }
   }

@@ -31,12 +31,13 @@ nlohmann::ordered_json TokenizerStages(const GgufTokenizerKind& kind);
 
 // SentencePiece vocabularies list no merges. They are recovered as transformers does (generate_merges): every split of
 // a token into two tokens, best score first, then longer left part, longer right part, token id. `scores` are finite,
-// as many as `tokens`, which are unique and valid UTF-8. The result points into `tokens`.
+// as many as `tokens`, which are unique and valid UTF-8. The result points into `tokens`. InvalidArgument as soon as
+// their texts and what it takes to order them exceed max_bytes: a hostile vocabulary implies many more than it holds.
 struct SentencePieceMerge {
   std::string_view left;
   std::string_view right;
 };
-std::vector<SentencePieceMerge> SentencePieceMerges(std::span<const std::string> tokens,
-                                                    std::span<const double> scores);
+absl::StatusOr<std::vector<SentencePieceMerge>> SentencePieceMerges(std::span<const std::string> tokens,
+                                                                    std::span<const double> scores, size_t max_bytes);
 
 }  // namespace iha::checkpoint

@@ -10,6 +10,7 @@
 #include "model/checkpoint/gguf/import.h"
 #include "model/checkpoint/gguf/tokenizer_pipelines.h"
 #include "tests/model/checkpoint/gguf_builder.h"
+#include "tests/model/checkpoint/tensor_values.h"
 #include "tests/model/checkpoint/test_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -20,6 +21,7 @@ using nlohmann::json;
 using testing::GgufBuilder;
 using ::testing::HasSubstr;
 using testing::ReadText;
+using testing::Values;
 using testing::WriteText;
 
 constexpr uint32_t kHidden = 32, kInner = 64, kHeads = 2, kHeadDim = 24;  // head_dim is not hidden / heads
@@ -93,14 +95,6 @@ const std::vector<std::string> kPlain = {"attn_norm", "ffn_norm"};
 const std::vector<std::string> kWithHeadNorms = {"attn_norm", "ffn_norm", "attn_q_norm", "attn_k_norm"};
 const std::vector<std::string> kGemma = {"attn_norm",   "ffn_norm",      "attn_q_norm",
                                          "attn_k_norm", "post_ffw_norm", "post_attention_norm"};
-
-std::vector<float> Values(const Checkpoint& checkpoint, std::string_view name) {
-  const auto view = checkpoint.Tensor(name);
-  EXPECT_TRUE(view.ok()) << view.status();
-  std::vector<float> values(static_cast<size_t>(view->elements()));
-  EXPECT_TRUE(WidenToF32(*view, values).ok());
-  return values;
-}
 
 class GgufFamiliesTest : public ::testing::Test {
  protected:
@@ -278,7 +272,10 @@ TEST(GgufTokenizerTest, MergesAreRecoveredInTransformersOrder) {
   for (size_t i = 0; i < tokens.size(); ++i) scores.push_back(-static_cast<double>(i));
   const auto text = [&tokens](std::span<const double> by) {
     std::string result;
-    for (const SentencePieceMerge& merge : SentencePieceMerges(tokens, by)) {
+    const auto merges = SentencePieceMerges(tokens, by, 1 << 20);
+    EXPECT_TRUE(merges.ok()) << merges.status();
+    if (!merges.ok()) return result;
+    for (const SentencePieceMerge& merge : *merges) {
       result += std::string(merge.left) + "+" + std::string(merge.right) + " ";
     }
     return result;
@@ -286,6 +283,16 @@ TEST(GgufTokenizerTest, MergesAreRecoveredInTransformersOrder) {
   EXPECT_EQ(text(scores), "t+h h+e th+e t+he _t+he _+the _+t a+t _+a h+at th+at t+hat _+_ e+a ");
   EXPECT_EQ(text(std::vector<double>(tokens.size(), 0.0)),
             "_t+he th+at th+e _+the t+hat t+he h+at t+h h+e _+t a+t _+a _+_ e+a ");
+}
+
+// n tokens a, aa, aaa, ... imply n^2 / 2 merges of n^3 / 6 bytes: the limit holds while they are found.
+TEST(GgufTokenizerTest, MergesStopAtTheirLimit) {
+  std::vector<std::string> tokens;
+  for (size_t n = 1; n <= 2000; ++n) tokens.emplace_back(n, 'a');
+  const std::vector<double> scores(tokens.size(), 0.0);
+  const auto merges = SentencePieceMerges(tokens, scores, 1 << 20);
+  EXPECT_EQ(merges.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(merges.status().message()), HasSubstr("more than 1048576 bytes"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/gguf/gguf_file.h"
 #include "tests/model/checkpoint/gguf_builder.h"
+#include "tests/model/checkpoint/tensor_values.h"
 #include "tests/model/checkpoint/test_files.h"
 #include "tests/support/roots.h"
 #include "tests/support/temp_dir.h"
@@ -23,6 +24,7 @@ using nlohmann::json;
 using testing::GgufBuilder;
 using ::testing::HasSubstr;
 using testing::ReadText;
+using testing::Values;
 using testing::WriteText;
 
 constexpr uint64_t kHidden = 32, kInner = 64, kVocab = 6;  // 2 heads of 16, 1 key head
@@ -68,14 +70,6 @@ GgufBuilder& Weights(GgufBuilder& file, std::string_view without = "") {
   add("blk.0.ffn_up.weight", kInner, kHidden);
   add("blk.0.ffn_down.weight", kHidden, kInner);
   return file;
-}
-
-std::vector<float> Values(const Checkpoint& checkpoint, std::string_view name) {
-  const auto view = checkpoint.Tensor(name);
-  EXPECT_TRUE(view.ok()) << view.status();
-  std::vector<float> values(static_cast<size_t>(view->elements()));
-  EXPECT_TRUE(WidenToF32(*view, values).ok());
-  return values;
 }
 
 class GgufImportTest : public ::testing::Test {

@@ -11,6 +11,7 @@
 
 #include "model/checkpoint/config_json.h"
 #include "tests/model/checkpoint/random_checkpoint.h"
+#include "tests/model/checkpoint/tensor_values.h"
 #include "tests/support/roots.h"
 #include "tests/support/temp_dir.h"
 
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ReadText;
+using testing::Values;
 using testing::WriteRandomCheckpoint;
 using testing::WriteText;
 
@@ -32,15 +34,6 @@ std::string Config(const std::string& type, int kv, const std::string& more = ""
       R"({{"model_type": "{}", "vocab_size": 11, "hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 3,
       "num_attention_heads": 4, "num_key_value_heads": {}, "head_dim": 4, "max_position_embeddings": 64{}}})",
       type, kv, more);
-}
-
-std::vector<float> Values(const Checkpoint& checkpoint, const std::string& name) {
-  const auto view = checkpoint.Tensor(name);
-  EXPECT_TRUE(view.ok()) << view.status();
-  if (!view.ok()) return {};
-  std::vector<float> values(static_cast<size_t>(view->elements()));
-  EXPECT_TRUE(WidenToF32(*view, values).ok());
-  return values;
 }
 
 class UpcycleTest : public ::testing::Test {

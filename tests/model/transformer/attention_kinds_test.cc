@@ -21,7 +21,9 @@ namespace {
 
 using checkpoint::Checkpoint;
 using nlohmann::json;
+using testing::OracleOf;
 using testing::Runner;
+using testing::SameBits;
 
 // Every folder that has expected values, whatever its name.
 std::vector<std::string> OracleFolders(const std::string& cases) {
@@ -31,12 +33,6 @@ std::vector<std::string> OracleFolders(const std::string& cases) {
   }
   std::sort(folders.begin(), folders.end());
   return folders;
-}
-
-Oracle OracleOf(const std::string& folder) {
-  auto oracle = ReadOracle(folder + "/expected.safetensors");
-  EXPECT_TRUE(oracle.ok()) << oracle.status();
-  return oracle.ok() ? *std::move(oracle) : Oracle();
 }
 
 std::unique_ptr<Backend> Open(const std::string& folder, int threads = 1, const char* kv_dtype = "f32") {
@@ -83,13 +79,13 @@ TEST(AttentionKinds, ChunksBatchesAndThreadsChangeNoBit) {
       Runner runner(*backend, 64), threads(*threaded, 64);
       const std::vector<float> alone = runner.Run({oracle.ids}, 0)[0];
       for (const size_t chunk : {1, 3, 7, 64}) {
-        EXPECT_EQ(runner.Run({oracle.ids}, chunk)[0], alone) << "chunk " << chunk;
+        EXPECT_TRUE(SameBits(runner.Run({oracle.ids}, chunk)[0], alone)) << "chunk " << chunk;
       }
       const auto together = runner.Run({reversed, {1, 2, 3}, oracle.ids, {5}, oracle.ids, reversed}, 5);
-      EXPECT_EQ(together[2], alone);
-      EXPECT_EQ(together[4], alone);
-      EXPECT_EQ(threads.Run({oracle.ids}, 0)[0], alone);
-      EXPECT_EQ(threads.Run({oracle.ids, reversed}, 7)[0], alone);
+      EXPECT_TRUE(SameBits(together[2], alone));
+      EXPECT_TRUE(SameBits(together[4], alone));
+      EXPECT_TRUE(SameBits(threads.Run({oracle.ids}, 0)[0], alone));
+      EXPECT_TRUE(SameBits(threads.Run({oracle.ids, reversed}, 7)[0], alone));
     }
   }
 }
@@ -103,7 +99,8 @@ TEST(AttentionKinds, VectorWidthChangesNoBit) {
     SCOPED_TRACE(name);
     const Oracle oracle = OracleOf(folder);
     const std::vector<float> want = Logits(folder, oracle.ids);
-    kernels::ForEachTarget([&](const kernels::SimdTarget&) { EXPECT_EQ(Logits(folder, oracle.ids, 50), want); });
+    kernels::ForEachTarget(
+        [&](const kernels::SimdTarget&) { EXPECT_TRUE(SameBits(Logits(folder, oracle.ids, 50), want)); });
   }
 }
 
@@ -228,10 +225,20 @@ TEST(AttentionKinds, AWindowOfAllTokensChangesNoBit) {
       some.Layer(l)["window"] = window(tokens / 2);
       huge.Layer(l)["window"] = window((int64_t{1} << 32) + 1);  // more than the kernels' 32 bits hold
     }
-    EXPECT_EQ(all.Run(oracle.ids), want);
-    EXPECT_EQ(huge.Run(oracle.ids), want);
+    EXPECT_TRUE(SameBits(all.Run(oracle.ids), want));
+    EXPECT_TRUE(SameBits(huge.Run(oracle.ids), want));
     EXPECT_NE(some.Run(oracle.ids), want);
   }
+}
+
+// RoPE tables reach 2^21 positions; token positions count each token once, whatever P is.
+TEST(AttentionKinds, TokenPositionsReachAsFarAsTheTables) {
+  IHA_REQUIRE_CASES(cases);
+  const std::string folder = cases + "/attention_oracles/iha_p2_flat_token_rope";
+  const Oracle oracle = OracleOf(folder);
+  Variant longest(folder);
+  longest.config["max_position_embeddings"] = int64_t{1} << 21;
+  EXPECT_TRUE(SameBits(longest.Run(oracle.ids), Logits(folder, oracle.ids)));
 }
 
 TEST(AttentionKinds, AlphaLayoutsAreTransposes) {
@@ -256,7 +263,7 @@ TEST(AttentionKinds, AlphaLayoutsAreTransposes) {
         }
       }
     }
-    EXPECT_EQ(other.Run(oracle.ids), Logits(folder, oracle.ids));
+    EXPECT_TRUE(SameBits(other.Run(oracle.ids), Logits(folder, oracle.ids)));
   }
 }
 

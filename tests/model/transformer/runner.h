@@ -3,12 +3,28 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/backend.h"
+#include "model/oracle.h"
 #include "model/sequence_run.h"
 
 namespace iha::model::testing {
+
+// The expected values of an oracle's folder; empty and a test failure when they can't be read.
+inline Oracle OracleOf(const std::string& folder) {
+  auto oracle = ReadOracle(folder + "/expected.safetensors");
+  EXPECT_TRUE(oracle.ok()) << oracle.status();
+  return oracle.ok() ? *std::move(oracle) : Oracle();
+}
+
+// Of results that exist: -0 is not +0, a NaN equals the same NaN.
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 // RunSequences over one reserved cache, logits collected.
 class Runner {

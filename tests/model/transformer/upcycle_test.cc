@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "model/checkpoint/upcycle.h"
 #include "model/transformer/cpu_backend.h"
@@ -18,6 +17,7 @@ using checkpoint::AlphaLayout;
 using checkpoint::Checkpoint;
 using checkpoint::CollapseKind;
 using checkpoint::UpcycleOptions;
+using testing::SameBits;
 
 constexpr int32_t kVocab = 31;
 
@@ -61,12 +61,6 @@ class UpcycledLogits : public ::testing::Test {
   int count_ = 0;
 };
 
-void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  ASSERT_FALSE(a.empty());
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
-}
-
 double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
   EXPECT_EQ(a.size(), b.size());
   double error = 0, largest = 0;
@@ -95,12 +89,12 @@ TEST_F(UpcycledLogits, EveryFamilyKeepsItsFunction) {
     SCOPED_TRACE(name);
     const std::string folder = Make(name, config);
     const std::vector<float> base = Logits(folder);
-    ExpectSameBits(Upcycled(folder, {.pseudo_heads = 1, .expand_kv = true}), base);
-    ExpectSameBits(Upcycled(folder, {.pseudo_heads = 1,
-                                     .expand_kv = true,
-                                     .alpha_layout = AlphaLayout::kTargetPseudoSource,
-                                     .collapse = CollapseKind::kGlobal}),
-                   base);
+    EXPECT_TRUE(SameBits(Upcycled(folder, {.pseudo_heads = 1, .expand_kv = true}), base));
+    EXPECT_TRUE(SameBits(Upcycled(folder, {.pseudo_heads = 1,
+                                           .expand_kv = true,
+                                           .alpha_layout = AlphaLayout::kTargetPseudoSource,
+                                           .collapse = CollapseKind::kGlobal}),
+                         base));
     for (const int64_t p : {2, 3, 4}) {
       for (const CollapseKind collapse : {CollapseKind::kPerHead, CollapseKind::kGlobal}) {
         const UpcycleOptions options{.pseudo_heads = p, .expand_kv = true, .collapse = collapse};
@@ -108,8 +102,8 @@ TEST_F(UpcycledLogits, EveryFamilyKeepsItsFunction) {
         EXPECT_LT(RelativeError(Upcycled(folder, options), base), 3 * 100 * 0x1p-24) << "P = " << p;
       }
     }
-    ExpectSameBits(Upcycled(folder, {.pseudo_heads = 2, .expand_kv = true}, 7),
-                   Upcycled(folder, {.pseudo_heads = 2, .expand_kv = true}));
+    EXPECT_TRUE(SameBits(Upcycled(folder, {.pseudo_heads = 2, .expand_kv = true}, 7),
+                         Upcycled(folder, {.pseudo_heads = 2, .expand_kv = true})));
   }
 }
 
@@ -117,14 +111,14 @@ TEST_F(UpcycledLogits, SomeLayersOnlyAndNoise) {
   const std::string folder = Make("source", Config("llama", 2));
   const std::vector<float> base = Logits(folder);
   UpcycleOptions options{.pseudo_heads = 1, .expand_kv = true, .layers = std::vector<int64_t>{1}};
-  ExpectSameBits(Upcycled(folder, options), base);
+  EXPECT_TRUE(SameBits(Upcycled(folder, options), base));
   options.noise = 0.05;
   const std::vector<float> noisy = Upcycled(folder, options);
   EXPECT_GT(RelativeError(noisy, base), 1e-3);
   // Both layouts and both collapses hold one function also with noise; the collapse of other heads has noise of its
   // own only in the global form, so the layout alone changes here.
   options.alpha_layout = AlphaLayout::kTargetPseudoSource;
-  ExpectSameBits(Upcycled(folder, options), noisy);
+  EXPECT_TRUE(SameBits(Upcycled(folder, options), noisy));
 }
 
 }  // namespace
