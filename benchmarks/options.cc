@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "absl/time/civil_time.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 
@@ -40,6 +41,11 @@ absl::StatusOr<std::string> ChoiceOption(const BenchmarkRef& ref, const std::str
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
   return InvalidArgument("{}: option {}: found '{}', expected one of {}", ref.name, option, text,
                          fmt::join(choices, ", "));
+}
+
+bool IsDay(const std::string& text) {
+  absl::CivilDay day;
+  return text.size() == 10 && absl::ParseCivilTime(text, &day) && absl::FormatCivilTime(day) == text && day.year() > 0;
 }
 
 }  // namespace iha::benchmarks

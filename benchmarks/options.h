@@ -20,4 +20,7 @@ absl::StatusOr<int64_t> IntegerOption(const BenchmarkRef& ref, const std::string
 absl::StatusOr<std::string> ChoiceOption(const BenchmarkRef& ref, const std::string& option,
                                          const std::vector<std::string>& choices);
 
+// A day that exists, as YYYY-MM-DD, from 0001-01-01: what template_date takes.
+bool IsDay(const std::string& text);
+
 }  // namespace iha::benchmarks

@@ -107,7 +107,7 @@ void PrintProgress(const SweepProgress& progress, bool json) {
 }
 
 absl::Status Submit(const Flags& flags) {
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep, kMaxSweepBytes));
   IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ParseSweep(text, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
   const absl::StatusOr<SweepId> submitted = connection->api->Submit(spec);

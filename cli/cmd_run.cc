@@ -41,7 +41,7 @@ absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
   Request request;
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
   if (!flags.sweep_file.empty()) {
-    IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep_file));
+    IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep_file, kMaxSweepBytes));
     IHA_ASSIGN_OR_RETURN(request.spec, ParseSweep(text, flags.sweep_file));
     return request;
   }

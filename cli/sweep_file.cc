@@ -7,16 +7,21 @@
 #include <span>
 
 #include "benchmarks/benchmark.h"
+#include "benchmarks/options.h"
 #include "common/errors.h"
 #include "common/json.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
+
+// A field of the file, and the option of a benchmark that it becomes.
+constexpr char kTemplateDate[] = "template_date";
 
 // Larger ones would wrap around.
 bool IsInt64(const Json& json) {
@@ -81,7 +86,7 @@ class Fields {
  private:
   std::string PathOf(const char* key) const { return path_ == "sweep" ? key : fmt::format("{}.{}", path_, key); }
   absl::Status Wrong(const char* key, const Json& found, const char* expected) const {
-    return InvalidArgument("{}: found {}; expected {}", PathOf(key), found.dump(), expected);
+    return InvalidArgument("{}: found {}; expected {}", PathOf(key), TerminalSafe(found.dump(), 80), expected);
   }
   template <class T, class Check>
   absl::Status ReadAs(const char* key, const char* expected, T& value, Check check) {
@@ -109,30 +114,40 @@ absl::Status ReadModel(const Json& json, const std::string& path, ModelRef& mode
   return absl::OkStatus();
 }
 
-// The benchmark's own sampling, which the file's fields then override.
-SamplingParams DefaultSampling(const std::string& benchmark) {
+// What the file says for all its benchmarks.
+struct Defaults {
+  std::string template_date;  // "" = the benchmark's own
+};
+
+// The benchmark's own sampling, which the file's fields then override, and the options that the whole sweep sets.
+void FillDefaults(const Defaults& defaults, SweepEntry& entry) {
   for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
-    if (info.name == benchmark) return info.default_sampling;
+    if (info.name != entry.benchmark.name) continue;
+    entry.sampling = info.default_sampling;
+    if (defaults.template_date.empty()) return;
+    for (const benchmarks::OptionInfo& option : info.options) {
+      if (option.name == kTemplateDate) entry.benchmark.options.emplace(option.name, defaults.template_date);
+    }
   }
-  return {};
 }
 
-absl::Status ReadSpecText(const std::string& text, const std::string& path, SweepEntry& entry) {
+absl::Status ReadSpecText(const std::string& text, const std::string& path, const Defaults& defaults,
+                          SweepEntry& entry) {
   absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(text);
   if (!ref.ok()) return Annotate(ref.status(), path);
   entry.benchmark = *std::move(ref);
-  entry.sampling = DefaultSampling(entry.benchmark.name);
+  FillDefaults(defaults, entry);
   return Annotate(benchmarks::TakeSampling(entry.benchmark, entry.sampling), path);
 }
 
-absl::Status ReadEntry(const Json& json, const std::string& path, SweepEntry& entry) {
-  if (json.is_string()) return ReadSpecText(json.get<std::string>(), path, entry);
+absl::Status ReadEntry(const Json& json, const std::string& path, const Defaults& defaults, SweepEntry& entry) {
+  if (json.is_string()) return ReadSpecText(json.get<std::string>(), path, defaults, entry);
   Fields fields(json, path);
   IHA_RETURN_IF_ERROR(fields.CheckObject(
       Names{"spec", "samples", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "limit", "metrics"}));
   std::string spec;
   IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
-  IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", entry));
+  IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", defaults, entry));
   SamplingParams& s = entry.sampling;
   IHA_RETURN_IF_ERROR(fields.Read("samples", s.samples));
   IHA_RETURN_IF_ERROR(fields.Read("temperature", s.temperature));
@@ -153,10 +168,18 @@ absl::Status ReadNumerics(const Json& json, NumericsSpec& numerics) {
   return fields.Read("kv_dtype", numerics.kv_dtype);
 }
 
+absl::StatusOr<Defaults> ReadDefaults(Fields& fields) {
+  Defaults defaults;
+  IHA_RETURN_IF_ERROR(fields.Read(kTemplateDate, defaults.template_date));
+  if (fields.Find(kTemplateDate) == nullptr || benchmarks::IsDay(defaults.template_date)) return defaults;
+  return InvalidArgument("{}: found \"{}\"; expected a day as YYYY-MM-DD", kTemplateDate,
+                         TerminalSafe(defaults.template_date, 40));
+}
+
 absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   Fields fields(json, "sweep");
   IHA_RETURN_IF_ERROR(fields.CheckObject(
-      Names{"version", "models", "benchmarks", "numerics", "run_tag", "max_attempts", "shard_tokens"}));
+      Names{"version", "models", "benchmarks", kTemplateDate, "numerics", "run_tag", "max_attempts", "shard_tokens"}));
   int64_t version = 0;
   IHA_RETURN_IF_ERROR(fields.Read("version", version));
   if (version != 1) return InvalidArgument("version: found {}; expected 1", version);
@@ -172,9 +195,10 @@ absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   if (entries == nullptr || !entries->is_array() || entries->empty()) {
     return InvalidArgument("benchmarks: expected a non-empty array of benchmark entries");
   }
+  IHA_ASSIGN_OR_RETURN(const Defaults defaults, ReadDefaults(fields));
   for (const Json& entry : *entries) {
     const std::string path = fmt::format("benchmarks[{}]", spec.entries.size());
-    IHA_RETURN_IF_ERROR(ReadEntry(entry, path, spec.entries.emplace_back()));
+    IHA_RETURN_IF_ERROR(ReadEntry(entry, path, defaults, spec.entries.emplace_back()));
   }
   if (const Json* numerics = fields.Find("numerics"); numerics != nullptr) {
     IHA_RETURN_IF_ERROR(ReadNumerics(*numerics, spec.numerics));

@@ -2,7 +2,8 @@
 //
 // JSON with // comments. Unknown or wrongly typed fields are errors that name the path ("benchmarks[1].temprature:
 // unknown field (did you mean "temperature"?)"). Fields that are left out take the defaults of SweepSpec and of the
-// benchmark. Pure; thread: any.
+// benchmark. `template_date` becomes the option of that name of each benchmark that has it and does not give its own.
+// Pure; thread: any.
 #pragma once
 
 #include <string>

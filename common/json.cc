@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <type_traits>
 
 #include "common/errors.h"
@@ -132,12 +133,15 @@ absl::StatusOr<const Json*> Find(const Json& object, std::string_view key, std::
 namespace {
 
 template <class Value>
-absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool comments) {
+absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool comments,
+                            const typename Value::parser_callback_t& watch = nullptr) {
   if (const int depth = DepthOf(text); depth > kMaxJsonDepth) {
     return InvalidArgument("{}: JSON nested {} deep, expected at most {}", where, depth, kMaxJsonDepth);
   }
+  // The parser takes a zero byte for the end.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) return SyntaxError(text, zero, where);
   try {
-    return Value::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/comments);
+    return Value::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/true, /*ignore_comments=*/comments);
   } catch (const typename Value::parse_error& error) {
     // `byte` counts from 1 and points at the last byte read.
     return SyntaxError(text, error.byte > 0 ? error.byte - 1 : 0, where);
@@ -153,7 +157,20 @@ absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
 }
 
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where) {
-  return Parse<nlohmann::ordered_json>(text, where, /*comments=*/true);
+  using Event = nlohmann::ordered_json::parse_event_t;
+  std::vector<std::set<std::string>> names;  // of the open objects
+  std::string twice;
+  const auto watch = [&](int, Event event, const nlohmann::ordered_json& value) {
+    if (event == Event::object_start) names.emplace_back();
+    if (event == Event::object_end) names.pop_back();
+    if (event == Event::key && !names.back().insert(value.get<std::string>()).second && twice.empty()) {
+      twice = value.get<std::string>();
+    }
+    return true;
+  };
+  auto parsed = Parse<nlohmann::ordered_json>(text, where, /*comments=*/true, watch);
+  if (!parsed.ok() || twice.empty()) return parsed;
+  return InvalidArgument("{}: field \"{}\" is there twice in one object; keep one", where, TerminalSafe(twice, 80));
 }
 
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, int64_t max_bytes) {

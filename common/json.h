@@ -22,7 +22,8 @@ inline constexpr int kMaxJsonDepth = 200;
 
 // Strict JSON, valid UTF-8, one value. `where` ("sweep.json", "stdin:7") begins the message, followed by line:column.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view where);
-// The same with // and /* */ comments, keys in order of the text: what people write by hand.
+// The same with // and /* */ comments, keys in order of the text: what people write by hand. Refuses a field that an
+// object gives twice.
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where);
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 

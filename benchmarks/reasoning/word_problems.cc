@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/time/civil_time.h"
 #include "benchmarks/options.h"
 #include "benchmarks/python_random.h"
 #include "benchmarks/scoring/answer_metric.h"
@@ -48,8 +47,7 @@ absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const Benchmark
   settings.form = form == "plain" ? Form::kPlain : form == "chat" ? Form::kChat : Form::kChatSingle;
   settings.system = settings.ref.options.at("system");
   settings.template_date = settings.ref.options.at("template_date");
-  absl::CivilDay day;
-  if (!absl::ParseCivilTime(settings.template_date, &day) || absl::FormatCivilTime(day) != settings.template_date) {
+  if (!IsDay(settings.template_date)) {
     return InvalidArgument("{}: option template_date: found \"{}\", expected a day as YYYY-MM-DD", info.name,
                            TerminalSafe(settings.template_date, 40));
   }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/file.h"
 #include "model/fake_model.h"
@@ -196,6 +198,43 @@ TEST_F(RunTest, OddNamesAndChatPrompts) {
   ASSERT_EQ(chat.exit.code, 0) << chat.err;
   EXPECT_THAT(chat.out, HasSubstr("2/2"));
   EXPECT_NE(Read("plain", "samples.jsonl"), Read("chat", "samples.jsonl"));
+}
+
+// Two days are two sweeps; the model is asked something else only where its chat template reads the date.
+TEST_F(RunTest, TheSweepsTemplateDateReachesTheChatTemplate) {
+  const auto run = [&](const std::string& model, const std::string& date) {
+    std::ofstream(Out("sweep.json")) << fmt::format(
+        R"({{"version": 1, "models": ["{}"], "template_date": "{}", "numerics": {{"backend": "fake"}}, "benchmarks": [
+            {{"spec": "gsm8k_demo?prompt=chat&fewshot=0", "limit": 2, "max_new_tokens": 8}}]}})",
+        model, date);
+    const RunResult result = RunProgram({"iha-eval", "run", "--sweep", Out("sweep.json"), "--models-root",
+                                         Out("models"), "--quiet", "--json", "--out", Out(model + date)});
+    EXPECT_EQ(result.exit.code, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  const auto generations = [&](const std::string& out) {
+    std::vector<std::string> keys;
+    std::istringstream lines(Read(out, "samples.jsonl"));
+    for (std::string line; std::getline(lines, line);) keys.push_back(nlohmann::json::parse(line)["generation"]);
+    return keys;
+  };
+  for (const bool reads_the_date : {true, false}) {
+    const std::string model = reads_the_date ? "dated" : "undated";
+    ASSERT_TRUE(model::MakeFakeCheckpoint(Model(model), {.style = model::FakeStyle::kWords}).ok());
+    std::filesystem::remove(Model(model) + "/chat_template.jinja");
+    std::ofstream(Model(model) + "/chat_template.jinja")
+        << (reads_the_date ? "{{ strftime_now('%d %b %Y') }}" : "") << "{{ messages[0].content }}";
+    const auto july = run(model, "2024-07-26");
+    const auto august = run(model, "2024-08-01");
+    EXPECT_NE(july.at("sweep"), august.at("sweep"));
+    const auto prompts = [](const nlohmann::json& table) {
+      return table.at("provenance").at("entries").at(0).at("prompt_digest").get<std::string>();
+    };
+    EXPECT_NE(prompts(july), prompts(august));
+    const auto first = generations(model + "2024-07-26");
+    EXPECT_EQ(first.size(), 2u);
+    EXPECT_EQ(first != generations(model + "2024-08-01"), reads_the_date);
+  }
 }
 
 // Longer than the fake model's context: counted, unscored with its reason, never cut.

@@ -1,6 +1,7 @@
 // sweep.json: what is read, what is refused by which name, and that a written file reads back as the same sweep.
 #include "cli/sweep_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,36 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
   const auto again = ParseSweep(SweepToJson(*spec), "again");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, *spec);
+}
+
+TEST(SweepFile, TheTemplateDateReachesEachBenchmarkThatHasOne) {
+  const auto parse = [](const std::string& fields) {
+    return ParseSweep(R"({"version": 1, "models": ["m"],
+      "benchmarks": ["gsm8k_demo?prompt=chat", {"spec": "gsm8k_demo?template_date=2020-02-29"}, "unknown"])" +
+                          fields + "}",
+                      "f");
+  };
+  const auto spec = parse(R"(, "template_date": "2025-01-02")");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->entries[0].benchmark.options.at("template_date"), "2025-01-02");
+  EXPECT_EQ(spec->entries[1].benchmark.options.at("template_date"), "2020-02-29");  // the nearer one
+  EXPECT_TRUE(spec->entries[2].benchmark.options.empty());
+  EXPECT_TRUE(parse("")->entries[1].benchmark.options.contains("template_date"));
+  EXPECT_FALSE(parse("")->entries[0].benchmark.options.contains("template_date"));
+  EXPECT_EQ(ParseSweep(SweepToJson(*spec), "again").value(), *spec);
+
+  const auto prompts = [](const SweepSpec& sweep) {
+    return benchmarks::PromptDigest(**benchmarks::OpenBenchmark(sweep.entries[0].benchmark, ""), 3);
+  };
+  EXPECT_EQ(prompts(*parse("")), prompts(*parse(R"(, "template_date": "2024-07-26")")));  // the default
+  EXPECT_NE(prompts(*parse("")), prompts(*spec));
+
+  for (const char* date : {"", "2024-02-30", "26 July 2024"}) {
+    EXPECT_EQ(std::string(parse(fmt::format(R"(, "template_date": "{}")", date)).status().message()),
+              fmt::format("f: template_date: found \"{}\"; expected a day as YYYY-MM-DD", date));
+  }
+  EXPECT_EQ(std::string(parse(R"(, "template_date": 20240726)").status().message()),
+            "f: template_date: found 20240726; expected a string");
 }
 
 TEST(SweepFile, ExamplesAreSweeps) {

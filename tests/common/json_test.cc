@@ -30,6 +30,17 @@ TEST(Json, ErrorsNameLineAndColumn) {
   EXPECT_THAT(ParseError("[NaN]"), HasSubstr("f.json:1:2"));
 }
 
+TEST(Json, RefusesWhatReadersReadDifferently) {
+  EXPECT_THAT(ParseError(std::string("{}\0 {\"a\": 1}", 13)), HasSubstr("f.json:1:3: not valid JSON at \"\\x00"));
+  const auto commented = [](std::string_view text) {
+    return std::string(ParseCommentedJson(text, "f.json").status().message());
+  };
+  EXPECT_EQ(commented(R"({"a": {"b": 1}, /* "b": 2 */ "c": [{"b": 1}, {"b": 2}]})"), "");
+  EXPECT_EQ(commented(R"({"a": [1, {"b": 1, "c": 2, "b": 3}]})"),
+            "f.json: field \"b\" is there twice in one object; keep one");
+  EXPECT_EQ(commented("{\"a\": 1, // \"b\"\n \"a\": 1}"), "f.json: field \"a\" is there twice in one object; keep one");
+}
+
 TEST(Json, RefusesDeepNesting) {
   const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(ParseJson(nested(kMaxJsonDepth), "f").ok());

@@ -102,7 +102,8 @@ TEST(Options, DefaultsAreFilledIn) {
 }
 
 TEST(Options, TheTemplateDateIsADay) {
-  for (const char* date : {"", "2024-7-26", "2024-02-30", "today", "2024-07-26 "}) {
+  for (const char* date :
+       {"", "2024-7-26", "2024-02-30", "today", "2024-07-26 ", "0000-01-01", "-024-01-01", "10000-01-01"}) {
     const auto opened = OpenBenchmark({"gsm8k_demo", {{"template_date", date}}}, "");
     EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument) << date;
     EXPECT_THAT(opened.status().message(), ::testing::HasSubstr("option template_date: found")) << date;
