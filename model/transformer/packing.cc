@@ -2,17 +2,33 @@
 
 #include "common/status_macros.h"
 #include "kernels/elementwise/elementwise.h"
+#include "model/transformer/narrowing.h"
 
 namespace iha::model {
 
-using checkpoint::DType;
 using checkpoint::TensorView;
 using kernels::StorageType;
 
-StorageType StorageOf(DType dtype) {
-  if (dtype == DType::kBF16) return StorageType::kBF16;
-  if (dtype == DType::kF16) return StorageType::kF16;
-  return StorageType::kF32;
+// Rows `row` and following of `weights` from a whole tensor. Panels are the jobs: rows of different ones may be packed
+// in parallel.
+void Packer::PackPart(const TensorView& view, size_t row, kernels::PackedWeights* weights) const {
+  const size_t n = static_cast<size_t>(view.shape[0]), k = weights->k();
+  const StorageType type = weights->type();
+  const size_t first_panel = row / kernels::kPanelRows;
+  const size_t last_panel = (row + n + kernels::kPanelRows - 1) / kernels::kPanelRows;
+  std::vector<std::vector<std::byte>> converted(static_cast<size_t>(parallel_.Threads()));
+  parallel_.Run(last_panel - first_panel, [&](size_t job, int thread) {
+    const size_t begin = std::max(row, (first_panel + job) * kernels::kPanelRows) - row;
+    const size_t end = std::min(row + n, (first_panel + job + 1) * kernels::kPanelRows) - row;
+    const std::byte* source = view.bytes.data() + begin * k * static_cast<size_t>(checkpoint::SizeOf(view.dtype));
+    if (StorageOf(view.dtype) != type) {
+      std::vector<std::byte>& rows = converted[static_cast<size_t>(thread)];
+      rows.resize((end - begin) * k * kernels::StorageBytes(type));
+      StoreExactly(view, begin * k, (end - begin) * k, type, rows.data());
+      source = rows.data();
+    }
+    weights->PackRows(row + begin, source, end - begin, k);
+  });
 }
 
 absl::StatusOr<Linear> Packer::MakeLinear(std::span<const LinearPart> parts, int64_t columns) const {
@@ -26,38 +42,19 @@ absl::StatusOr<Linear> Packer::MakeLinear(std::span<const LinearPart> parts, int
     rows += part.rows;
     biased = biased || part.bias;
   }
-  bool same = true;
-  for (const TensorView& view : views) same = same && view.dtype == views.front().dtype;
-  const StorageType type = same ? StorageOf(views.front().dtype) : StorageType::kF32;
+  const StorageType type = ExactStorage(views, parallel_);
 
   Linear linear{kernels::PackedWeights(type, static_cast<size_t>(rows), static_cast<size_t>(columns)), {}};
   if (biased) linear.bias.assign(static_cast<size_t>(rows), 0.0f);
   size_t row = 0;
   for (size_t i = 0; i < parts.size(); i++) {
-    const size_t n = static_cast<size_t>(parts[i].rows);
-    const size_t k = static_cast<size_t>(columns);
-    std::vector<float> widened;
-    const void* source = views[i].bytes.data();
-    if (!same) {
-      widened.resize(n * k);
-      IHA_RETURN_IF_ERROR(checkpoint::WidenToF32(views[i], widened));
-      source = widened.data();
-    }
-    const size_t row_bytes = k * kernels::StorageBytes(type);
-    // Whole panels per job: rows of different panels may be packed in parallel.
-    const size_t first_panel = row / kernels::kPanelRows;
-    const size_t last_panel = (row + n + kernels::kPanelRows - 1) / kernels::kPanelRows;
-    parallel_.Run(last_panel - first_panel, [&](size_t job, int) {
-      const size_t begin = std::max(row, (first_panel + job) * kernels::kPanelRows);
-      const size_t end = std::min(row + n, (first_panel + job + 1) * kernels::kPanelRows);
-      linear.weights.PackRows(begin, static_cast<const std::byte*>(source) + (begin - row) * row_bytes, end - begin, k);
-    });
+    PackPart(views[i], row, &linear.weights);
     if (parts[i].bias) {
       IHA_ASSIGN_OR_RETURN(const std::vector<float> bias, Vector(parts[i].name + ".bias", parts[i].rows));
       std::copy(bias.begin(), bias.end(), linear.bias.begin() + static_cast<std::ptrdiff_t>(row));
     }
     checkpoint_.DropPages(views[i]);  // packed: the file's pages need not stay beside the copy
-    row += n;
+    row += static_cast<size_t>(parts[i].rows);
   }
   return linear;
 }

@@ -1,8 +1,8 @@
 // packing.h: from stored tensors to what the kernels read: packed matrices, fp32 vectors.
 //
-// Weights keep their stored type (widened exactly inside the kernels); matrices that are packed together but stored in
-// different types are widened to fp32 first. Reads the mapped file; the views are not needed afterwards.
-// Errors: those of Checkpoint::ExpectTensor.
+// Weights stored in 16 bits stay so, and F32 ones whose values all fit 16 bits are packed so (narrowing.h; the kernels
+// widen exactly). Reads the mapped file; the views are not needed afterwards. Errors: those of
+// Checkpoint::ExpectTensor.
 #pragma once
 
 #include <span>
@@ -42,12 +42,10 @@ class Packer {
   absl::StatusOr<std::vector<float>> Vector(const std::string& name, int64_t n) const;
 
  private:
+  void PackPart(const checkpoint::TensorView& view, size_t row, kernels::PackedWeights* weights) const;
   const checkpoint::Checkpoint& checkpoint_;
   kernels::ParallelFor& parallel_;
 };
-
-// The kernels' name of a float dtype.
-kernels::StorageType StorageOf(checkpoint::DType dtype);
 
 // y[row] = x[row] W^T + b for `rows` rows.
 void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,
