@@ -33,7 +33,7 @@ void AddImport(CLI::App& app, Command& command) {
   CLI::App* gguf = import->add_subcommand("gguf", "A GGUF file to a Hugging Face style directory");
   gguf->add_option("file", flags->file, "the .gguf file")->required();
   gguf->add_option("--out", flags->out, "directory to write; left alone if it holds this import already")->required();
-  gguf->add_option("--dtype", flags->dtype, "stored type of the dequantised weights")
+  gguf->add_option("--dtype", flags->dtype, "f32: exact, 16-bit tensors as they are; bf16: rounded")
       ->check(CLI::IsMember({"f32", "bf16"}));
   gguf->footer("Example:\n  iha-eval import gguf model.Q4_1.gguf --out model --dtype f32");
   gguf->callback([flags, &command] { command.exit_code = RunGguf(*flags); });

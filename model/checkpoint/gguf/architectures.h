@@ -17,12 +17,12 @@ struct GgufName {
 };
 
 struct GgufArchitecture {
-  const char* name;          // general.architecture, and the prefix of its keys
-  const char* model_type;    // of config.json
-  const char* transformers;  // the class
-  float rope_theta;          // where rope.freq_base is absent
-  bool permuted_qk;
-  bool norms_plus_one;                   // also: sliding layers, embedding scale, norms after attention and MLP (Gemma)
+  const char* name;                      // general.architecture, and the prefix of its keys
+  const char* model_type;                // of config.json
+  const char* transformers;              // the class
+  float rope_theta;                      // where rope.freq_base is absent
+  bool permuted_qk;                      // rows of q and k are interleaved; mlp_bias is a field of the config
+  bool gemma;                            // norm weights plus 1, sliding layers, GELU, merges from the order of tokens
   std::span<const GgufName> more_names;  // besides those that all have
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kImporterVersion = 1;  // raise when the same file would give other bytes
+constexpr int kImporterVersion = 2;  // raise when the same file would give other bytes
 constexpr const char* kRecord = "import.json";
 constexpr int64_t kChunkElements = 1 << 18;
 
@@ -31,6 +31,9 @@ struct Move {
   int64_t permuted_heads = 0;
   float minus = 0;  // subtracted from each value, in float as transformers' own importer does
 };
+
+// F32, F16 and BF16 are names of both formats; none for what must be dequantised.
+std::optional<DType> OwnType(const GgufTensor& tensor) { return ParseDType(NameOf(tensor.type)); }
 
 absl::StatusOr<std::vector<Move>> PlanMoves(const GgufFile& file, const GgufModel& model, DType dtype) {
   std::vector<Move> moves;
@@ -50,7 +53,11 @@ absl::StatusOr<std::vector<Move>> PlanMoves(const GgufFile& file, const GgufMode
       if (move.to.name.find("self_attn.q_proj") != std::string::npos) move.permuted_heads = model.num_heads;
       if (move.to.name.find("self_attn.k_proj") != std::string::npos) move.permuted_heads = model.num_kv_heads;
     }
-    if (model.architecture->norms_plus_one && name.ends_with("norm.weight")) move.minus = 1.0F;
+    if (model.architecture->gemma && name.ends_with("norm.weight")) {
+      move.minus = 1.0F;
+    } else if (dtype == DType::kF32) {
+      move.to.dtype = OwnType(tensor).value_or(dtype);  // 16 bits stay 16 bits where nothing is computed
+    }
     if (move.permuted_heads != 0 &&
         (tensor.shape.empty() || tensor.shape[0] != move.permuted_heads * model.head_dim || model.head_dim % 2 != 0 ||
          (tensor.shape.size() == 1 && tensor.type.row->block_elements != 1))) {
@@ -60,7 +67,10 @@ absl::StatusOr<std::vector<Move>> PlanMoves(const GgufFile& file, const GgufMode
     }
     moves.push_back(std::move(move));
   }
-  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.to.name < b.to.name; });
+  // By name, wider types first: every tensor is aligned to its element.
+  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
+    return std::pair(-SizeOf(a.to.dtype), a.to.name) < std::pair(-SizeOf(b.to.dtype), b.to.name);
+  });
   return moves;
 }
 
@@ -79,9 +89,22 @@ absl::Status Append(std::span<const float> values, DType dtype, SafetensorsWrite
   return writer.Append(std::as_bytes(std::span(rounded)));
 }
 
+// The bytes as they are, rows in Hugging Face's order.
+absl::Status CopyTensor(const GgufTensor& tensor, const Move& move, SafetensorsWriter& writer) {
+  if (move.permuted_heads == 0) return writer.Append(tensor.bytes);
+  const int64_t rows = tensor.shape[0];
+  const size_t row_bytes = tensor.bytes.size() / static_cast<size_t>(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto source = static_cast<size_t>(SourceRow(row, rows, move.permuted_heads));
+    IHA_RETURN_IF_ERROR(writer.Append(tensor.bytes.subspan(source * row_bytes, row_bytes)));
+  }
+  return absl::OkStatus();
+}
+
 // Dequantises row by row, in pieces of about a megabyte.
 absl::Status StreamTensor(const GgufTensor& tensor, const Move& move, SafetensorsWriter& writer) {
   if (tensor.bytes.empty()) return absl::OkStatus();
+  if (OwnType(tensor) == move.to.dtype && move.minus == 0) return CopyTensor(tensor, move, writer);
   const GgmlTypeRow& type = *tensor.type.row;
   const int64_t elements = static_cast<int64_t>(tensor.bytes.size()) / type.block_bytes * type.block_elements;
   const int64_t rows = move.permuted_heads != 0 || tensor.shape.size() > 1 ? tensor.shape[0] : 1;

@@ -2,9 +2,10 @@
 //
 // Writes config.json, generation_config.json, tokenizer.json, tokenizer_config.json, model.safetensors and import.json
 // (where it came from) into a temporary folder beside `out`, opens it as a checkpoint, then renames it: `out` is whole
-// or absent. An `out` that holds the same import already is left alone; anything else there is refused. Weights are the
-// dequantised values, equal to the `gguf` Python package's bit for bit (--dtype bf16 rounds them to nearest even);
-// the row permutation that GGUF applies to Llama's q and k is undone. Memory is bounded: tensors are streamed.
+// or absent. An `out` that holds the same import already is left alone; anything else there is refused. F16 and BF16
+// tensors stay as they are; others become F32, the dequantised values, equal to the `gguf` Python package's bit for bit
+// (--dtype bf16 rounds everything to nearest even); the row permutation that GGUF applies to Llama's q and k is undone.
+// Memory is bounded: tensors are streamed.
 // Blocking (seconds: a gigabyte may be written). Thread: any.
 // Errors: InvalidArgument / DataLoss / NotFound (bad file, unknown architecture, tensor type or tokenizer: the message
 // lists the known ones), AlreadyExists (something else lies at `out`), those of common/file.h for the disk.
@@ -24,7 +25,7 @@ struct GgufImport {
   int64_t parameters = 0;
 };
 
-// dtype: kF32 or kBF16.
+// dtype: kF32 (exact) or kBF16 (rounded).
 absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype);
 
 }  // namespace iha::checkpoint

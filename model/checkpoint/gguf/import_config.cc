@@ -40,7 +40,7 @@ absl::Status RefuseUnsupported(const GgufFile& file, const GgufArchitecture& arc
     if (value != 0) return refuse(key, value);
   }
   const std::string window = fmt::format("{}.attention.sliding_window", architecture.name);
-  if (!architecture.norms_plus_one && file.metadata().contains(window)) {
+  if (!architecture.gemma && file.metadata().contains(window)) {
     IHA_ASSIGN_OR_RETURN(const int64_t size, file.Integer(window));
     if (size > 0) return refuse(window, size);
   }
@@ -144,7 +144,7 @@ absl::StatusOr<GgufModel> ReadGgufModel(const GgufFile& file) {
   IHA_RETURN_IF_ERROR(RefuseUnsupported(file, *model.architecture));
   IHA_RETURN_IF_ERROR(ReadShape(file, &model));
   IHA_RETURN_IF_ERROR(ReadGgufRope(file, &model));
-  if (model.architecture->norms_plus_one) IHA_RETURN_IF_ERROR(ReadGemma(file, &model));
+  if (model.architecture->gemma) IHA_RETURN_IF_ERROR(ReadGemma(file, &model));
   const auto embedding = file.tensors().find("token_embd.weight");
   if (embedding == file.tensors().end() || embedding->second.shape.size() != 2) {
     return InvalidArgument("{}: tensor token_embd.weight is missing or no matrix", file.path());
@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<TextFile>> ConfigFiles(const GgufFile& file, const Gg
   config["num_attention_heads"] = model.num_heads;
   config["num_key_value_heads"] = model.num_kv_heads;
   config["head_dim"] = model.head_dim;
-  if (architecture.norms_plus_one) {
+  if (architecture.gemma) {
     config["hidden_activation"] = "gelu_pytorch_tanh";
   } else {
     config["hidden_act"] = "silu";
@@ -191,7 +191,7 @@ absl::StatusOr<std::vector<TextFile>> ConfigFiles(const GgufFile& file, const Gg
   config["rms_norm_eps"] = AuthorsDecimal(model.rms_norm_eps);
   config["rope_theta"] = AuthorsDecimal(model.rope_theta);
   config["rope_scaling"] = RopeScalingJson(model);
-  if (architecture.norms_plus_one) AddGemma(model, &config);
+  if (architecture.gemma) AddGemma(model, &config);
   // Qwen 2 always has q, k and v biases; the field would mean something else.
   if (std::string_view(architecture.model_type) != "qwen2") config["attention_bias"] = model.attention_bias;
   if (architecture.permuted_qk) config["mlp_bias"] = model.mlp_bias;

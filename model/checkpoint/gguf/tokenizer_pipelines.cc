@@ -112,8 +112,7 @@ absl::StatusOr<GgufTokenizerKind> ReadTokenizerKind(const GgufFile& file, const 
   GgufTokenizerKind kind;
   if (name == "llama") {
     const bool* prefix = file.Find<bool>("tokenizer.ggml.add_space_prefix");
-    kind.vocabulary =
-        model.architecture->norms_plus_one ? GgufVocabularyKind::kGemma : GgufVocabularyKind::kSentencePiece;
+    kind.vocabulary = model.architecture->gemma ? GgufVocabularyKind::kGemma : GgufVocabularyKind::kSentencePiece;
     kind.add_prefix_space = kind.vocabulary == GgufVocabularyKind::kSentencePiece && (prefix == nullptr || *prefix);
     kind.adds_bos = true;
     return kind;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -147,6 +148,38 @@ TEST_F(GgufImportTest, Bf16RoundsToNearestEven) {
   const std::vector<float> exact = Coordinates(16, kHidden);
   for (size_t i = 0; i < v.size(); ++i) ASSERT_EQ(v[i], BF16ToF32(F32ToBF16(exact[i])));
   EXPECT_NE(v, exact);
+}
+
+// F16 (type 1) and BF16 (type 30) in the rows of q that are put back in order; what is F32 stays F32.
+TEST_F(GgufImportTest, SixteenBitTensorsStayAsTheyAre) {
+  for (const auto& [type, dtype, first] :
+       {std::tuple(1U, DType::kF16, 0x3c00), std::tuple(30U, DType::kBF16, 0x3f80)}) {
+    SCOPED_TRACE(NameOf(dtype));
+    std::vector<uint16_t> stored(kHidden * kHidden);
+    std::iota(stored.begin(), stored.end(), static_cast<uint16_t>(first));
+    GgufBuilder file = Keys();
+    file.Tensor("blk.0.attn_q.weight", {kHidden, kHidden}, type,
+                {reinterpret_cast<const char*>(stored.data()), stored.size() * 2});
+    const auto result = Import(Weights(file, "blk.0.attn_q.weight").Build());
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto checkpoint = Checkpoint::Open(dir_.File("out"));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto q = checkpoint->Tensor("model.layers.0.self_attn.q_proj.weight");
+    ASSERT_TRUE(q.ok()) << q.status();
+    EXPECT_EQ(q->dtype, dtype);
+    ASSERT_EQ(q->bytes.size(), stored.size() * 2);
+    for (uint64_t row = 0; row < kHidden; ++row) {
+      const uint64_t head = row / 16, a = row % 16 / 8, i = row % 8, source = head * 16 + 2 * i + a;
+      EXPECT_EQ(std::memcmp(q->bytes.data() + row * kHidden * 2, stored.data() + source * kHidden, kHidden * 2), 0)
+          << row;
+    }
+    for (const auto& [name, view] : checkpoint->tensors()) {
+      if (name != "model.layers.0.self_attn.q_proj.weight") {
+        EXPECT_EQ(view.dtype, DType::kF32) << name;
+      }
+    }
+    fs::remove_all(dir_.File("out"));
+  }
 }
 
 TEST_F(GgufImportTest, TheSameImportIsLeftAloneAndAnythingElseIsRefused) {
