@@ -190,10 +190,18 @@ absl::StatusOr<TensorView> Checkpoint::ExpectTensor(std::string_view name, std::
   return view;
 }
 
+int DigestThreads(int threads, size_t tensors, int64_t bytes) {
+  constexpr int64_t kBytesEach = int64_t{1} << 20;  // half a millisecond of hashing: ten times a thread's start
+  const int64_t useful = std::min(static_cast<int64_t>(tensors), bytes / kBytesEach);
+  return static_cast<int>(std::clamp<int64_t>(useful, 1, std::max(threads, 1)));
+}
+
 Digest Checkpoint::WeightsDigest(int threads) const {
   std::vector<TensorSpec> specs = RequiredTensors(config_);
   std::sort(specs.begin(), specs.end(), [](const TensorSpec& a, const TensorSpec& b) { return a.name < b.name; });
   std::vector<Digest> digests(specs.size());
+  int64_t bytes = 0;
+  for (const TensorSpec& spec : specs) bytes += static_cast<int64_t>(tensors_.find(spec.name)->second.bytes.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < specs.size(); i = next++) {
@@ -202,7 +210,8 @@ Digest Checkpoint::WeightsDigest(int threads) const {
   };
   {
     std::vector<std::jthread> helpers;
-    for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+    const int helping = DigestThreads(threads, specs.size(), bytes) - 1;
+    for (int i = 0; i < helping; ++i) helpers.emplace_back(work);
     work();
   }
   CanonicalWriter out("iha.checkpoint", 1);

@@ -31,6 +31,9 @@ struct TensorSpec {
 // All of them, in file-like order (embedding, layers, norm, head); a tied head is not listed.
 std::vector<TensorSpec> RequiredTensors(const ModelConfig& config);
 
+// Threads that WeightsDigest uses of `threads`: no more than there are tensors, nor than the bytes are worth.
+int DigestThreads(int threads, size_t tensors, int64_t bytes);
+
 class Checkpoint {
  public:
   static absl::StatusOr<Checkpoint> Open(const std::string& directory);

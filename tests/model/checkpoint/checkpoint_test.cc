@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/model/checkpoint/random_checkpoint.h"
 #include "tests/model/checkpoint/test_files.h"
 #include "tests/support/roots.h"
 #include "tests/support/temp_dir.h"
@@ -212,6 +213,27 @@ TEST_F(OwnCheckpointTest, EosIdsComeFromTheGenerationConfigIfItNamesAny) {
   EXPECT_EQ(Checkpoint::Open(dir_.path())->generation().eos_token_ids, std::vector<int32_t>{2});
   WriteText(dir_.File("generation_config.json"), "{");
   ExpectRefused({"generation_config.json: no valid JSON"});
+}
+
+TEST(WeightsDigestTest, ThreadsAreBoundByTheWork) {
+  constexpr int64_t kMib = 1 << 20;
+  EXPECT_EQ(DigestThreads(8, 300, 500 * kMib), 8);
+  EXPECT_EQ(DigestThreads(1000, 5, 500 * kMib), 5);
+  EXPECT_EQ(DigestThreads(1000, 300, 3 * kMib), 3);
+  EXPECT_EQ(DigestThreads(8, 300, 5), 1);
+  EXPECT_EQ(DigestThreads(8, 0, 0), 1);
+  EXPECT_EQ(DigestThreads(0, 300, 500 * kMib), 1);
+  EXPECT_EQ(DigestThreads(-3, 300, 500 * kMib), 1);
+}
+
+TEST(WeightsDigestTest, ThreadsChangeNoBit) {
+  const iha::testing::TempDir dir;
+  testing::WriteRandomCheckpoint(dir.path(), R"({"model_type": "llama", "vocab_size": 4096, "hidden_size": 256,
+      "intermediate_size": 512, "num_hidden_layers": 1, "num_attention_heads": 4, "tie_word_embeddings": true})");
+  const auto checkpoint = Checkpoint::Open(dir.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  ASSERT_GE(DigestThreads(4, checkpoint->tensors().size(), checkpoint->parameters() * 4), 4);
+  EXPECT_EQ(checkpoint->WeightsDigest(4), checkpoint->WeightsDigest(1));
 }
 
 }  // namespace
