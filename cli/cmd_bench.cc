@@ -1,6 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+
+#include <fmt/ranges.h>
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/manifest.h"
@@ -51,14 +54,30 @@ Json InfoJson(const BenchmarkInfo& info) {
   return json;
 }
 
+// Two columns, indented.
+void PrintColumns(const std::vector<std::pair<std::string, std::string>>& rows) {
+  size_t width = 0;
+  for (const auto& [name, text] : rows) width = std::max(width, name.size());
+  for (const auto& [name, text] : rows) std::cout << fmt::format("  {:<{}}  {}\n", name, width, text);
+}
+
 void PrintInfo(const BenchmarkInfo& info) {
   std::cout << info.name << " (" << info.version << ", grader " << info.grader_version << ")\n  " << info.summary
             << "\n\nprotocol\n  " << info.protocol << "\n\noptions\n";
+  std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& option : info.options) {
-    std::cout << "  ?" << option.name << "=" << option.default_value << "  " << option.description << "\n";
+    rows.emplace_back(fmt::format("?{}={}", option.name, option.default_value), option.description);
   }
-  std::cout << "\nmetrics\n";
-  for (const auto& metric : info.metrics) std::cout << "  " << metric.name << "  " << metric.description << "\n";
+  PrintColumns(rows);
+  const SamplingParams& s = info.default_sampling;
+  std::cout << fmt::format(
+      "\nsampling\n  samples={} temperature={} top_p={} top_k={} seed={} max_new_tokens={}\n\nmetrics\n", s.samples,
+      s.temperature, s.top_p, s.top_k, s.seed, s.max_new_tokens);
+  rows.clear();
+  for (const auto& metric : info.metrics) rows.emplace_back(metric.name, metric.description);
+  PrintColumns(rows);
+  std::cout << fmt::format("  by default: {}; for k > 1 samples also maj@k of the first\n",
+                           fmt::join(info.default_metrics, ", "));
   std::cout << "\ndata\n";
   if (info.data_files.empty()) std::cout << "  bundled\n";
   for (const std::string& path : info.data_files) {
@@ -70,11 +89,14 @@ void PrintInfo(const BenchmarkInfo& info) {
 }
 
 int List(const Flags& flags) {
-  for (const BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
+  const std::vector<BenchmarkInfo> all = benchmarks::ListBenchmarks();
+  size_t width = 0;
+  for (const BenchmarkInfo& info : all) width = std::max(width, info.name.size());
+  for (const BenchmarkInfo& info : all) {
     if (flags.json) {
       std::cout << InfoJson(info).dump() << "\n";
     } else {
-      std::cout << fmt::format("{:<16} {}\n", info.name, info.summary);
+      std::cout << fmt::format("{:<{}}  {}\n", info.name, width, info.summary);
     }
   }
   return kExitOk;
@@ -97,7 +119,7 @@ int Show(const Flags& flags) {
     }
     return kExitOk;
   }
-  return Fail("bench show", UnknownName("benchmark", flags.name, known));
+  return FailUsage("bench show", UnknownName("benchmark", flags.name, known));
 }
 
 int ImportFiles(const Flags& flags, const std::string& data_root) {

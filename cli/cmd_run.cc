@@ -12,9 +12,12 @@
 #include "common/module_path.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "coordinator/planner/planner.h"
+#include "coordinator/service/service.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
 #include "reports/render.h"
+#include "reports/table.h"
 
 namespace iha::cli {
 namespace {
@@ -22,9 +25,15 @@ namespace {
 constexpr int64_t kMaxMib = int64_t{1} << 30;  // in bytes it still fits
 
 struct Request {
-  SweepSpec spec;
+  SweepSpec spec;  // all defaults filled in
   std::map<std::string, std::string> folders;
 };
+
+// What the command line says wrong is a usage error; a sweep file is input like any other.
+int FailRequest(const RunFlags& flags, const absl::Status& status) {
+  const bool usage = flags.sweep_file.empty() && status.code() == absl::StatusCode::kInvalidArgument;
+  return usage ? FailUsage("run", status) : Fail("run", status);
+}
 
 // A bad checkpoint is found before anything is stored or started.
 absl::Status CheckModels(const std::map<std::string, std::string>& folders) {
@@ -37,23 +46,29 @@ absl::Status CheckModels(const std::map<std::string, std::string>& folders) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Request> RequestOf(const RunFlags& flags) {
-  Request request;
-  IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
+absl::StatusOr<SweepSpec> SpecAsGiven(const RunFlags& flags, const std::map<std::string, std::string>& folders) {
   if (!flags.sweep_file.empty()) {
     IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep_file, kMaxSweepBytes));
-    IHA_ASSIGN_OR_RETURN(request.spec, ParseSweep(text, flags.sweep_file));
-    return request;
+    return ParseSweep(text, flags.sweep_file);
   }
   // Table order is the order of the flags.
   std::vector<std::string> names(flags.models.size());
-  for (const auto& [name, folder] : request.folders) {
+  for (const auto& [name, folder] : folders) {
     for (size_t i = 0; i < flags.models.size(); i++) {
       std::error_code ignored;
       if (std::filesystem::equivalent(flags.models[i], folder, ignored)) names[i] = name;
     }
   }
-  IHA_ASSIGN_OR_RETURN(request.spec, SpecOf(flags, names));
+  return SpecOf(flags, names);
+}
+
+absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags) {
+  Request request;
+  IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
+  IHA_ASSIGN_OR_RETURN(const SweepSpec given, SpecAsGiven(flags, request.folders));
+  absl::StatusOr<SweepSpec> full = coordinator::NormalizeSpec(given, coordinator::OpenerFor(command.data_root));
+  if (!full.ok()) return flags.sweep_file.empty() ? full.status() : Annotate(full.status(), flags.sweep_file);
+  request.spec = *std::move(full);
   return request;
 }
 
@@ -76,8 +91,12 @@ int Run(const Command& command, RunFlags flags) {
   if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
     return FailUsage("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
   }
-  absl::StatusOr<Request> request = RequestOf(flags);
-  if (!request.ok()) return Fail("run", request.status());
+  const absl::StatusOr<Request> request = RequestOf(command, flags);
+  if (!request.ok()) return FailRequest(flags, request.status());
+  const reports::TableOptions table{.layout = flags.layout, .baseline = flags.baseline};
+  if (const absl::Status status = reports::CheckTableOptions(request->spec, table); !status.ok()) {
+    return Fail("run", status);
+  }
   if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
   if (request->spec.numerics.torch()) {
     if (const absl::Status torch = FindBackendModule("torch"); !torch.ok()) return Fail("run", torch);

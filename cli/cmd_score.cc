@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "cli/command.h"
 #include "common/errors.h"
 #include "common/jsonl_tool.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 
 namespace iha::cli {
@@ -86,10 +88,16 @@ absl::Status VoteStep(const Flags& flags, scoring::VoteRule rule, const Json& in
   return absl::OkStatus();
 }
 
+// For --help, which indents each line.
 std::string KnownMetrics() {
+  constexpr size_t kWidth = 80;
   std::string names;
+  size_t line = 0;
   for (const scoring::AnswerMetric& metric : scoring::AnswerMetrics()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", metric.name);
+    if (!names.empty()) names += ",";
+    if (!names.empty()) names += names.size() - line + std::strlen(metric.name) > kWidth ? "\n" : " ";
+    if (names.ends_with("\n")) line = names.size();
+    names += metric.name;
   }
   return names;
 }
@@ -111,7 +119,8 @@ int RunScore(const std::string& benchmark, const Flags& flags) {
 
 absl::Status CheckMathMetric(const std::string& metric) {
   if (metric == kMathRobust) return absl::OkStatus();
-  return InvalidArgument("metric: unknown '{}'; known: {}", metric, kMathRobust);
+  static const std::string known[] = {kMathRobust};
+  return UnknownName("metric", metric, known);
 }
 
 int RunMath(const std::string& name, const std::string& answer_field, const Flags& flags,
@@ -163,7 +172,7 @@ void AddScore(CLI::App& app, Command& command) {
   equiv->callback([flags, &command] { command.exit_code = RunMath("score equiv", "answer", *flags, EquivStep); });
 
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
-  vote->add_option("--metric", flags->metric, "extracts and grades: " + KnownMetrics())->required();
+  vote->add_option("--metric", flags->metric, "extracts and grades:\n" + KnownMetrics())->required();
   vote->add_option("--rule", flags->rule, "ns_tie_mean or lm_eval");
   vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(CLI::NonNegativeNumber);
   vote->add_option("file", flags->file, "JSON Lines file; - = stdin");

@@ -9,7 +9,8 @@ namespace iha::cli {
 
 int Fail(std::string_view command, const absl::Status& status) {
   const absl::string_view text = status.message();
-  std::cerr << "iha-eval " << command << ": " << TerminalSafe({text.data(), text.size()}) << "\n";
+  constexpr size_t kMostBytes = 4096;  // it may quote what it was given
+  std::cerr << "iha-eval " << command << ": " << TerminalSafe({text.data(), text.size()}, kMostBytes) << "\n";
   return ExitCodeFor(status);
 }
 

@@ -1,9 +1,7 @@
 #include "benchmarks/scoring/lines.h"
 
-#include <fmt/ranges.h>
-
 #include "benchmarks/scoring/answer_metric.h"
-#include "common/errors.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 
 namespace iha::scoring {
@@ -13,7 +11,7 @@ absl::StatusOr<const AnswerMetric*> MetricNamed(const std::string& name) {
   if (const AnswerMetric* metric = FindAnswerMetric(name)) return metric;
   std::vector<std::string> known;
   for (const AnswerMetric& metric : AnswerMetrics()) known.emplace_back(metric.name);
-  return InvalidArgument("metric: unknown '{}'; known: {}", name, fmt::join(known, ", "));
+  return UnknownName("metric", name, known);
 }
 
 }  // namespace

@@ -190,9 +190,6 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                    .db = flags.db,
                    .command = command.line};
   const reports::TableOptions table_options{.layout = flags.layout, .baseline = flags.baseline};
-  IHA_ASSIGN_OR_RETURN(const SweepSpec full,
-                       coordinator::NormalizeSpec(spec, coordinator::OpenerFor(command.data_root)));
-  IHA_RETURN_IF_ERROR(reports::CheckTableOptions(full, table_options));
   IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
   const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
   record.db = db;

@@ -36,7 +36,7 @@ absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& ben
     entry.sampling = info.default_sampling;
     found = true;
   }
-  if (!found) return UnknownName("--bench: benchmark", entry.benchmark.name, known);
+  if (!found) return Annotate(UnknownName("benchmark", entry.benchmark.name, known), "--bench");
   if (const auto limit = entry.benchmark.options.find("limit"); limit != entry.benchmark.options.end()) {
     return InvalidArgument("--bench {}: limit is no option of a benchmark; give --limit {}", bench, limit->second);
   }
@@ -62,7 +62,7 @@ absl::StatusOr<std::map<std::string, std::string>> ModelNames(const std::vector<
   for (const std::string& path : paths) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-      return InvalidArgument("--model {}: not a directory; expected a checkpoint folder with config.json", path);
+      return NotFound("--model {}: not a directory; expected a checkpoint folder with config.json", path);
     }
     const fs::path full = fs::weakly_canonical(path, error);
     if (std::find(absolute.begin(), absolute.end(), full) != absolute.end()) {

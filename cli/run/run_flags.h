@@ -50,7 +50,8 @@ struct RunFlags {
 };
 
 // Model name -> directory. A name is the directory's last component, or as many of its last components as make it
-// unique among `paths`; it is what tables show. InvalidArgument for a path that is no directory or is given twice.
+// unique among `paths`; it is what tables show. NotFound for a path that is no directory, InvalidArgument for one that
+// is given twice.
 absl::StatusOr<std::map<std::string, std::string>> ModelNames(const std::vector<std::string>& paths);
 
 // The backend that --device and --numerics ask for. Unavailable for a device that this build or host lacks.

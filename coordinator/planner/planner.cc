@@ -90,9 +90,9 @@ absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener
   SweepSpec out = spec;
   IHA_RETURN_IF_ERROR(NormalizeModels(&out.models));
   IHA_RETURN_IF_ERROR(ValidateNumerics(out.numerics));
-  if (out.entries.empty()) return InvalidArgument("entries: empty; name at least one benchmark");
+  if (out.entries.empty()) return InvalidArgument("benchmarks: empty; name at least one benchmark");
   if (out.entries.size() > kMaxEntries) {
-    return InvalidArgument("entries: {}; at most {}", out.entries.size(), kMaxEntries);
+    return InvalidArgument("benchmarks: {}; at most {}", out.entries.size(), kMaxEntries);
   }
   if (out.max_attempts < 1 || out.max_attempts > 100) {
     return InvalidArgument("max_attempts: {}; expected 1 to 100", out.max_attempts);
@@ -100,12 +100,14 @@ absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener
   if (out.shard_tokens < 1) return InvalidArgument("shard_tokens: {}; expected at least 1", out.shard_tokens);
   for (size_t e = 0; e < out.entries.size(); ++e) {
     SweepEntry& entry = out.entries[e];
-    const std::string where = fmt::format("entries[{}] ({})", e, entry.benchmark.name);
-    IHA_ASSIGN_OR_RETURN(auto benchmark, open(entry.benchmark));
+    const std::string where = fmt::format("benchmarks[{}] ({})", e, entry.benchmark.name);
+    auto benchmark_or = open(entry.benchmark);
+    if (!benchmark_or.ok()) return Annotate(benchmark_or.status(), fmt::format("benchmarks[{}]", e));
+    auto benchmark = *std::move(benchmark_or);
     IHA_RETURN_IF_ERROR(NormalizeEntry(*benchmark, where, &entry));
     for (size_t earlier = 0; earlier < e; ++earlier) {
       if (out.entries[earlier] == entry) {
-        return InvalidArgument("{}: equal to entries[{}]; each column of a table is asked for once", where, earlier);
+        return InvalidArgument("{}: equal to benchmarks[{}]; each column of a table is asked for once", where, earlier);
       }
     }
     opened->push_back(std::move(benchmark));

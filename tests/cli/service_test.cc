@@ -153,6 +153,11 @@ TEST_F(ServiceTest, DataThatTheCoordinatorLacksIsMissingOnTheCoordinator) {
   const RunResult result = Client({"submit", Path("s.json")});
   EXPECT_EQ(result.exit.code, 3);
   EXPECT_THAT(result.err, AllOf(HasSubstr("on the coordinator: "), HasSubstr(Path("none"))));
+  Write("s.json",
+        R"({"version": 1, "models": ["alpha"], "benchmarks": ["gsm8k_dem"], "numerics": {"backend": "fake"}})");
+  const RunResult unknown = Client({"submit", Path("s.json")});
+  EXPECT_EQ(unknown.exit.code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("benchmarks[0]: unknown benchmark \"gsm8k_dem\" (did you mean \"gsm8k_demo\"?)"));
 }
 
 TEST_F(ServiceTest, AMissingAndAWrongTokenAreToldApart) {
