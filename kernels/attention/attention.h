@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/support/lanes.h"
 #include "kernels/support/parallel_for.h"
 #include "kernels/support/small_float.h"
 
@@ -25,21 +26,22 @@ namespace iha::kernels {
 inline constexpr size_t kKeyBlock = 64;
 inline constexpr size_t kMaxHeadDim = 512;  // of d and of d_v
 
-// Shape of one KV head's part of a cache block. type: kF32 or kBF16 (rounded to nearest even by AppendKv).
+// Shape of one KV head's part of a cache block; bytes() is a multiple of 64. type: kF32 or kBF16 (rounded to nearest
+// even when stored).
 struct KvLayout {
   StorageType type = StorageType::kF32;
   size_t d = 0;
   size_t d_v = 0;
   size_t keys = 1;
 
-  [[nodiscard]] constexpr size_t v_stride() const { return (d_v + 15) / 16 * 16; }
+  [[nodiscard]] constexpr size_t v_stride() const { return RoundUp16(d_v); }
   [[nodiscard]] constexpr size_t k_elements() const { return kKeyBlock * d; }
   [[nodiscard]] constexpr size_t v_begin() const { return keys * k_elements(); }
   [[nodiscard]] constexpr size_t bytes() const { return (v_begin() + kKeyBlock * v_stride()) * StorageBytes(type); }
 };
 
-// Writes the key (of a layout with one) and value of one token to slot 0 .. 63 of a block. `block` is 64-byte aligned,
-// layout.bytes() long.
+// Writes the keys [layout.keys][d] and the value [d_v] of one token to slot 0 .. 63 of a block. `block` is 64-byte
+// aligned, layout.bytes() long.
 void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v);
 // One half of it; key: which of layout.keys.
 void StoreKey(const KvLayout& layout, void* block, size_t slot, const float* k, size_t key = 0);

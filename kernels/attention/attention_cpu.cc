@@ -93,7 +93,7 @@ HWY_INLINE void StepTile(const AttentionTile& g, TileState& t, const T* block, s
   const KvLayout& layout = *g.layout;
   const size_t d = layout.d, v_stride = layout.v_stride();
   // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
-  const size_t p0 = lowest / 16, p1 = (highest + 15) / 16;
+  const size_t p0 = lowest / 16, p1 = RoundUp16(highest) / 16;
   RunPanels<R>(g.count, p1 - p0, t.q, 1, g.count, KeyReader<R>(layout, block, g.key, p0), t.score[0] + p0 * 16,
                kKeyBlock, 0, d, true);
   for (int m = 0; m < g.count; ++m) {

@@ -46,7 +46,7 @@ void StoreValue(const KvLayout& layout, void* block, size_t slot, const float* v
 }
 
 void AppendKv(const KvLayout& layout, void* block, size_t slot, const float* k, const float* v) {
-  StoreKey(layout, block, slot, k);
+  for (size_t key = 0; key < layout.keys; ++key) StoreKey(layout, block, slot, k + key * layout.d, key);
   StoreValue(layout, block, slot, v);
 }
 

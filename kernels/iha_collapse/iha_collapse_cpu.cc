@@ -10,6 +10,7 @@
 #include "kernels/iha_collapse/iha_collapse.h"
 #include "kernels/matmul/tile-inl.h"
 #include "kernels/support/aligned.h"
+#include "kernels/support/lanes.h"
 #include "kernels/support/row_chunks.h"
 #include "kernels/xsa/xsa-inl.h"
 
@@ -25,7 +26,7 @@ HWY_INLINE void CopyPadded(const float* from, size_t d, size_t padded, float* to
 void CollapseToken(const IhaCollapseShape& shape, const float* collapse, const float* a, const float* v, float* out,
                    float* scratch) {
   const size_t heads = shape.heads, pseudo = shape.pseudo, d = shape.d, rows = heads * pseudo;
-  const size_t padded = (d + 15) / 16 * 16;
+  const size_t padded = RoundUp16(d);
   const float* z = a;
   if (v != nullptr || padded != d) {
     float* u = scratch + rows * padded;
@@ -63,7 +64,7 @@ void CollapseTokens(const IhaCollapseShape& shape, const float* collapse, const 
   static thread_local AlignedArray<float> scratch;
   static thread_local size_t capacity = 0;
   const size_t heads = shape.heads, rows = heads * shape.pseudo, d = shape.d;
-  const size_t needed = (rows + heads + 1) * ((d + 15) / 16 * 16);
+  const size_t needed = (rows + heads + 1) * RoundUp16(d);
   if (capacity < needed) {
     scratch = MakeAligned<float>(needed);
     capacity = needed;  // after it: it may throw

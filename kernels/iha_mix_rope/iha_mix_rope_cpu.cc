@@ -14,6 +14,7 @@
 #include "kernels/rmsnorm/rmsnorm_row-inl.h"
 #include "kernels/rope/rotate-inl.h"
 #include "kernels/support/aligned.h"
+#include "kernels/support/lanes.h"
 #include "kernels/support/row_chunks.h"
 
 #ifndef IHA_KERNELS_IHA_MIX_ROPE_CPU_ONCE
@@ -219,8 +220,6 @@ float* StripRows(size_t floats) {
   }
   return rows.get();
 }
-
-size_t RoundUp16(size_t n) { return (n + 15) / 16 * 16; }
 
 // Every (token, strip of heads), in parallel: f(token, first row, count).
 template <class F>

@@ -24,10 +24,9 @@
 namespace iha::kernels {
 
 struct TalkingHeadsShape {
-  KvLayout layout;  // of one KV head, keys = 1
+  KvLayout layout;  // of one KV head, keys = 1; the next one's part of a block follows it
   size_t heads = 0;
   size_t kv_heads = 0;
-  size_t head_bytes = 0;  // from one KV head's part of a block to the next
   float scale = 1;
   uint32_t window = 0;  // tokens; 0 = none
   // [heads][heads], row-major, from head (a, b), to head (b, c).

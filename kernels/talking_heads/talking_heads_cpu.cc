@@ -72,7 +72,7 @@ HWY_INLINE bool FindTalkingSlots(const TalkingHeadsJob& job, TalkingState& s, si
     highest = std::max(highest, s.slots[t].end);
   }
   s.p0 = lowest / 16;
-  s.p1 = (highest + 15) / 16;
+  s.p1 = RoundUp16(highest) / 16;
   return lowest < highest;
 }
 
@@ -107,7 +107,7 @@ HWY_INLINE void MixedScores(const TalkingHeadsJob& job, const TalkingState& s, c
   const TalkingHeadsShape& shape = *job.shape;
   const size_t d = shape.layout.d;
   for (size_t g = 0; g < shape.kv_heads; ++g) {
-    const T* keys = reinterpret_cast<const T*>(block + g * shape.head_bytes);
+    const T* keys = reinterpret_cast<const T*>(block + g * shape.layout.bytes());
     ForRowTiles<R>(job, g, [&](size_t row, int rows) {
       RunPanels<R>(rows, s.p1 - s.p0, s.q + row * d, d, 1, KeyReader<R>(shape.layout, keys, 0, s.p0),
                    s.plain + row * kKeyBlock + s.p0 * 16, kKeyBlock, 0, d, true);
@@ -148,7 +148,7 @@ HWY_INLINE void AddBlock(const TalkingHeadsJob& job, const TalkingState& s, cons
   }
   MixHeads(job, s, shape.post, s.mixed, s.plain);
   for (size_t g = 0; g < shape.kv_heads; ++g) {
-    const T* values = reinterpret_cast<const T*>(block + g * shape.head_bytes);
+    const T* values = reinterpret_cast<const T*>(block + g * shape.layout.bytes());
     ForRowTiles<R>(job, g, [&](size_t row, int rows) {
       AddValues<R>(
           shape.layout, values, s.plain + row * kKeyBlock,

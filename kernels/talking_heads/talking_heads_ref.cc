@@ -33,7 +33,7 @@ void TalkingHeadsRef(const TalkingHeadsShape& shape, const TalkingHeadsTokens& t
   const size_t heads = shape.heads, group = heads / shape.kv_heads;
   const auto block = [&](size_t head, size_t j) {
     return static_cast<const void*>(static_cast<const char*>(tokens.blocks[j / kKeyBlock]) + tokens.offset +
-                                    head / group * shape.head_bytes);
+                                    head / group * layout.bytes());
   };
   for (size_t t = 0; t < tokens.positions.size(); ++t) {
     const size_t first = FirstVisible(tokens.positions[t], shape.window), keys = tokens.positions[t] + 1 - first;

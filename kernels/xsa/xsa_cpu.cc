@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/support/lanes.h"
 #include "kernels/support/row_chunks.h"
 #include "kernels/xsa/xsa-inl.h"
 #include "kernels/xsa/xsa.h"
@@ -23,7 +24,7 @@ namespace iha::kernels::HWY_NAMESPACE {
 
 void XsaTokens(const XsaShape& shape, float* y, const float* v, size_t t0, size_t t1) {
   alignas(64) float row[kXsaMaxRow], value[kXsaMaxRow];
-  const size_t d = shape.d, padded = (d + 15) / 16 * 16;
+  const size_t d = shape.d, padded = RoundUp16(d);
   std::fill(row + d, row + padded, 0.0f);
   std::fill(value + d, value + padded, 0.0f);
   for (size_t t = t0; t < t1; ++t) {

@@ -17,7 +17,8 @@ namespace iha::model {
 
 class KvCache {
  public:
-  explicit KvCache(size_t block_bytes) : block_bytes_((block_bytes + 63) / 64 * 64) {}
+  // block_bytes: a multiple of 64.
+  explicit KvCache(size_t block_bytes) : block_bytes_(block_bytes) {}
 
   size_t block_bytes() const { return block_bytes_; }
   int32_t blocks() const { return blocks_; }

@@ -1,30 +1,17 @@
 #include "model/transformer/softmax_core.h"
 
+#include "model/transformer/kv_append.h"
+
 namespace iha::model {
 
 SoftmaxCore::SoftmaxCore(const SoftmaxCoreShape& shape)
     : shape_(shape),
-      layout_{.type = shape.kv_type, .d = shape.d, .d_v = shape.keys_per_value * shape.d, .keys = shape.keys_per_value},
-      group_bytes_((layout_.bytes() + 63) / 64 * 64) {}
-
-void SoftmaxCore::Append(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs,
-                         kernels::ParallelFor& parallel) {
-  parallel.Run(tokens.count(), [&](size_t token, int) {
-    const size_t slot = tokens.positions[token] % kKvBlockTokens;
-    uint8_t* slice = tokens.block_of_token[token] + cache_offset;
-    for (size_t head = 0; head < shape_.key_heads; head++) {
-      uint8_t* group = slice + head / shape_.keys_per_value * group_bytes_;
-      kernels::StoreKey(layout_, group, slot, inputs.keys(token) + head * shape_.d, head % shape_.keys_per_value);
-    }
-    for (size_t head = 0; head < shape_.key_heads / shape_.keys_per_value; head++) {
-      kernels::StoreValue(layout_, slice + head * group_bytes_, slot, inputs.values(token) + head * layout_.d_v);
-    }
-  });
-}
+      layout_{
+          .type = shape.kv_type, .d = shape.d, .d_v = shape.keys_per_value * shape.d, .keys = shape.keys_per_value} {}
 
 void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, float* y,
                           kernels::ParallelFor& parallel) {
-  Append(tokens, cache_offset, inputs, parallel);
+  AppendKeysAndValues(layout_, tokens, cache_offset, inputs, parallel);
   const size_t group = shape_.heads / shape_.key_heads;
   rows_.resize(tokens.count() * shape_.heads);
   std::vector<kernels::AttentionGroup> groups;
@@ -46,7 +33,7 @@ void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, Attenti
         }
       }
       groups.push_back({.blocks = tokens.tables[s].data(),
-                        .head_offset = cache_offset + key_head / shape_.keys_per_value * group_bytes_,
+                        .head_offset = cache_offset + key_head / shape_.keys_per_value * layout_.bytes(),
                         .rows = std::span(rows_).subspan(first_row, next_row - first_row),
                         .key = key_head % shape_.keys_per_value});
     }

@@ -30,18 +30,15 @@ class SoftmaxCore {
  public:
   explicit SoftmaxCore(const SoftmaxCoreShape& shape);
 
-  size_t cache_bytes() const { return shape_.key_heads / shape_.keys_per_value * group_bytes_; }
+  size_t cache_bytes() const { return shape_.key_heads / shape_.keys_per_value * layout_.bytes(); }
   size_t d_v() const { return layout_.d_v; }  // keys_per_value * d
   // Appends the step's keys and values to the cache, then writes y [tokens][heads][d_v].
   void Forward(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, float* y,
                kernels::ParallelFor& parallel);
 
  private:
-  void Append(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, kernels::ParallelFor& parallel);
-
   const SoftmaxCoreShape shape_;
-  const kernels::KvLayout layout_;
-  const size_t group_bytes_;  // of the keys that share a value head, with it
+  const kernels::KvLayout layout_;  // of the keys that share a value head, with it
   std::vector<kernels::AttentionRow> rows_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/status_macros.h"
+#include "model/transformer/kv_append.h"
 
 namespace iha::model {
 
@@ -19,25 +20,13 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(cons
   IHA_ASSIGN_OR_RETURN(std::vector<float> post, packer.Tensor(prefix + "post", mix));
   IHA_ASSIGN_OR_RETURN(AttentionOutput output,
                        AttentionOutput::Make(config, layer, packer, inputs.heads(), inputs.d()));
-  kernels::TalkingHeadsShape shape{.layout = {.type = cache.type, .d = inputs.d(), .d_v = inputs.d()},
-                                   .heads = inputs.heads(),
-                                   .kv_heads = inputs.kv_heads(),
-                                   .scale = static_cast<float>(config.attention_scale),
-                                   .window = WindowOf(spec)};
-  shape.head_bytes = (shape.layout.bytes() + 63) / 64 * 64;
+  const kernels::TalkingHeadsShape shape{.layout = {.type = cache.type, .d = inputs.d(), .d_v = inputs.d()},
+                                         .heads = inputs.heads(),
+                                         .kv_heads = inputs.kv_heads(),
+                                         .scale = static_cast<float>(config.attention_scale),
+                                         .window = WindowOf(spec)};
   return std::unique_ptr<AttentionLayer>(
       new TalkingHeadsAttention(std::move(inputs), std::move(output), shape, std::move(pre), std::move(post), ropes));
-}
-
-void TalkingHeadsAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
-  const size_t d = inputs_.d();
-  parallel.Run(tokens.count(), [&](size_t token, int) {
-    for (size_t head = 0; head < shape_.kv_heads; head++) {
-      kernels::AppendKv(shape_.layout, tokens.block_of_token[token] + cache_offset + head * shape_.head_bytes,
-                        tokens.positions[token] % kKvBlockTokens, inputs_.keys(token) + head * d,
-                        inputs_.values(token) + head * d);
-    }
-  });
 }
 
 void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
@@ -47,7 +36,7 @@ void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offse
   inputs_.Project(tokens.count(), x, parallel);
   inputs_.Norm(parallel);
   inputs_.Rotate(tokens.positions, ropes_, parallel);
-  Append(tokens, cache_offset, parallel);
+  AppendKeysAndValues(shape_.layout, tokens, cache_offset, inputs_, parallel);
   std::vector<kernels::TalkingHeadsTokens> sequences;
   sequences.reserve(tokens.segments.size());
   size_t first = 0;

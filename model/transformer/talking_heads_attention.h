@@ -16,7 +16,7 @@ class TalkingHeadsAttention final : public AttentionLayer {
                                                               const CacheOptions& cache, const Packer& packer,
                                                               RopeTables& ropes);
 
-  size_t cache_bytes() const override { return shape_.kv_heads * shape_.head_bytes; }
+  size_t cache_bytes() const override { return shape_.kv_heads * shape_.layout.bytes(); }
   void Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
                kernels::ParallelFor& parallel) override;
 
@@ -32,8 +32,6 @@ class TalkingHeadsAttention final : public AttentionLayer {
     shape_.pre = pre_.data();
     shape_.post = post_.data();
   }
-
-  void Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel);
 
   AttentionInputs inputs_;
   AttentionOutput output_;

@@ -235,11 +235,8 @@ TEST(Attention, KeysThatShareValuesGiveTheBitsOfSeparateCaches) {
         std::memset(memory.back().get(), 0xFF, shared.bytes());
         table.push_back(memory.back().get());
       }
-      StoreValue(shared, memory.back().get(), t % kKeyBlock, &v[t * kDv]);
-      for (size_t key = 0; key < 2; ++key) {
-        StoreKey(shared, memory.back().get(), t % kKeyBlock, &k[(2 * t + key) * kD], key);
-        separate[key].Append(t, &k[(2 * t + key) * kD], &v[t * kDv]);
-      }
+      AppendKv(shared, memory.back().get(), t % kKeyBlock, &k[2 * t * kD], &v[t * kDv]);
+      for (size_t key = 0; key < 2; ++key) separate[key].Append(t, &k[(2 * t + key) * kD], &v[t * kDv]);
     }
     ForEachTarget([&](const SimdTarget&) {
       std::vector<float> got(2 * kTokens * kDv), want(2 * kTokens * kDv);

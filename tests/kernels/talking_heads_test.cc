@@ -21,7 +21,6 @@ struct Case {
     shape.layout = {.type = type, .d = d, .d_v = d};
     shape.heads = heads;
     shape.kv_heads = kv_heads;
-    shape.head_bytes = shape.layout.bytes();
     shape.scale = 1 / std::sqrt(static_cast<float>(d));
     shape.window = window;
     q = RandomFloats(n * q_stride(), 1, 2);
@@ -32,8 +31,8 @@ struct Case {
     const std::vector<float> k = RandomFloats(n * kv_heads * d, 4), v = RandomFloats(n * kv_heads * d, 5);
     for (size_t j = 0; j < n; ++j) {
       if (j % kKeyBlock == 0) {
-        memory.push_back(MakeAligned<char>(kOffset + kv_heads * shape.head_bytes));
-        std::memset(memory.back().get(), 0xFF, kOffset + kv_heads * shape.head_bytes);
+        memory.push_back(MakeAligned<char>(kOffset + kv_heads * shape.layout.bytes()));
+        std::memset(memory.back().get(), 0xFF, kOffset + kv_heads * shape.layout.bytes());
         table.push_back(memory.back().get());
       }
       for (size_t g = 0; g < kv_heads; ++g) {
@@ -47,7 +46,7 @@ struct Case {
 
   static constexpr size_t kOffset = 128;
   size_t q_stride() const { return shape.heads * shape.layout.d + 3; }
-  char* Head(size_t block, size_t g) const { return memory[block].get() + kOffset + g * shape.head_bytes; }
+  char* Head(size_t block, size_t g) const { return memory[block].get() + kOffset + g * shape.layout.bytes(); }
   TalkingHeadsTokens Tokens(size_t first, size_t count, float* out) const {
     return {.blocks = table.data(),
             .offset = kOffset,
@@ -243,7 +242,7 @@ TEST(TalkingHeads, IdentityMixesAreAttention) {
       }
     }
     groups.push_back(
-        {.blocks = c.table.data(), .head_offset = Case::kOffset + g * c.shape.head_bytes, .rows = rows[g]});
+        {.blocks = c.table.data(), .head_offset = Case::kOffset + g * c.shape.layout.bytes(), .rows = rows[g]});
   }
   Attention(c.shape.layout, c.shape.scale, groups, serial);
   const double s = 2 * static_cast<double>(d) * c.shape.scale;
