@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "kernels/iha_collapse/iha_collapse.h"
+#include "kernels/xsa/xsa.h"
 
 namespace iha::kernels {
 
@@ -10,17 +10,12 @@ void IhaCollapseRef(const IhaCollapseShape& shape, const float* collapse, const 
   const size_t heads = shape.heads, pseudo = shape.pseudo, d = shape.d, rows = heads * pseudo;
   std::vector<double> z(rows * d);
   for (size_t t = 0; t < shape.tokens; ++t) {
-    for (size_t r = 0; r < rows; ++r) {
-      const float* y = a + (t * rows + r) * d;
-      std::copy(y, y + d, &z[r * d]);
-      if (v == nullptr) continue;
-      // checkpoints.md, xsa: z = y - (y . u) u, u = v / max(||v||, 1e-12).
-      const float* value = v + (t * rows + r) * d;
-      double square = 0, dot = 0;
-      for (size_t i = 0; i < d; ++i) square += static_cast<double>(value[i]) * value[i];
-      const double norm = std::max(std::sqrt(square), 1e-12);
-      for (size_t i = 0; i < d; ++i) dot += y[i] * (value[i] / norm);
-      for (size_t i = 0; i < d; ++i) z[r * d + i] -= dot * (value[i] / norm);
+    const float* y = a + t * rows * d;
+    if (v == nullptr) {
+      std::copy(y, y + rows * d, z.begin());
+    } else {
+      const XsaShape pseudo_rows{.tokens = rows, .heads = 1, .d = d, .y_stride = d, .v_stride = d};
+      XsaRef(pseudo_rows, y, v + t * rows * d, z.data());
     }
     for (size_t h = 0; h < heads; ++h) {
       for (size_t i = 0; i < d; ++i) {

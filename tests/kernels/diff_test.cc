@@ -12,11 +12,6 @@ namespace {
 
 constexpr double kU = 0x1p-24;
 
-float Sigmoid(float z) {
-  const float e = ExpNeg(-std::fabs(z));
-  return (z >= 0 ? 1.0f : e) / (1.0f + e);
-}
-
 TEST(Diff, GatedFollowsTheRuleAndTheEquation) {
   ThreadPool one(1), three(3);
   for (const size_t d : {1, 8, 16, 20, 64, 130}) {
@@ -25,7 +20,7 @@ TEST(Diff, GatedFollowsTheRuleAndTheEquation) {
     std::vector<float> want(70 * 3 * d);
     for (size_t i = 0; i < want.size(); ++i) {
       const float* pair = &a[i / d * 2 * d];
-      want[i] = std::fma(-Sigmoid(logits[i / d]), pair[d + i % d], pair[i % d]);
+      want[i] = std::fma(-SigmoidRule(logits[i / d]), pair[d + i % d], pair[i % d]);
     }
     ForEachTarget([&](const SimdTarget&) {
       for (ThreadPool* pool : {&one, &three}) {

@@ -3,17 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/support/exact_math.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
 
 namespace iha::kernels {
 namespace {
-
-float Sigmoid(float z) {
-  const float e = ExpNeg(-std::fabs(z));
-  return (z >= 0 ? 1.0f : e) / (1.0f + e);
-}
 
 TEST(Gate, FollowsTheRuleAndTheEquation) {
   ThreadPool one(1), three(3);
@@ -23,7 +17,7 @@ TEST(Gate, FollowsTheRuleAndTheEquation) {
       const size_t n = 90 * 5 * d;
       const std::vector<float> y = RandomFloats(n, 1), g = RandomFloats(elementwise ? n : 90 * 5, 2, 30);
       std::vector<float> want(n);
-      for (size_t i = 0; i < n; ++i) want[i] = y[i] * Sigmoid(g[elementwise ? i : i / d]);
+      for (size_t i = 0; i < n; ++i) want[i] = y[i] * SigmoidRule(g[elementwise ? i : i / d]);
       ForEachTarget([&](const SimdTarget&) {
         for (ThreadPool* pool : {&one, &three}) {
           std::vector<float> got = y;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/support/exact_math.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
 
@@ -16,14 +15,8 @@ std::vector<float> Rule(const IhaCollapseShape& shape, const float* collapse, co
   const size_t heads = shape.heads, pseudo = shape.pseudo, d = shape.d, rows = heads * pseudo;
   std::vector<float> z(a, a + rows * d), out(heads * d, 0.0f);
   for (size_t r = 0; v != nullptr && r < rows; ++r) {
-    float lanes[16] = {}, u[512];
-    for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(v[r * d + i], v[r * d + i], lanes[i % 16]);
-    const float norm = std::sqrt(Fold16(lanes));
-    for (size_t i = 0; i < d; ++i) u[i] = v[r * d + i] / (norm < 1e-12f ? 1e-12f : norm);
-    std::fill(lanes, lanes + 16, 0.0f);
-    for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(z[r * d + i], u[i], lanes[i % 16]);
-    const float dot = Fold16(lanes);
-    for (size_t i = 0; i < d; ++i) z[r * d + i] = std::fma(-dot, u[i], z[r * d + i]);
+    const std::vector<float> row = XsaRule(&z[r * d], v + r * d, d);
+    std::copy(row.begin(), row.end(), &z[r * d]);
   }
   for (size_t h = 0; h < heads; ++h) {
     const size_t first = shape.global ? 0 : h * pseudo, count = shape.global ? rows : pseudo;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -22,6 +24,25 @@ inline std::vector<float> RandomFloats(size_t n, uint32_t seed, float scale = 1.
   std::vector<float> values(n);
   for (float& x : values) x = (static_cast<float>(bits()) * 0x1p-31f - 1.0f) * scale;
   return values;
+}
+
+// Rules that several kernels share, written plainly. The sigmoid of NUM-7:
+inline float SigmoidRule(float z) {
+  const float e = ExpNeg(-std::fabs(z));
+  return (z >= 0 ? 1.0f : e) / (1.0f + e);
+}
+// One row of NUM-11, of d floats: y without its part along v.
+inline std::vector<float> XsaRule(const float* y, const float* v, size_t d) {
+  std::vector<float> z(y, y + d), u(d);
+  float lanes[16] = {};
+  for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(v[i], v[i], lanes[i % 16]);
+  const float norm = std::sqrt(Fold16(lanes));
+  for (size_t i = 0; i < d; ++i) u[i] = v[i] / (norm < 1e-12f ? 1e-12f : norm);
+  std::fill(lanes, lanes + 16, 0.0f);
+  for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(y[i], u[i], lanes[i % 16]);
+  const float dot = Fold16(lanes);
+  for (size_t i = 0; i < d; ++i) z[i] = std::fma(-dot, u[i], y[i]);
+  return z;
 }
 
 // Plain RoPE frequencies, as checkpoints give them (NUM-5).

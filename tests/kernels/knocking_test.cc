@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/support/exact_math.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
 
@@ -17,11 +16,6 @@ std::vector<float> Times(const float* x, const std::vector<float>& m, size_t d) 
     for (size_t i = 0; i < d; ++i) y[j] = std::fma(x[i], m[i * d + j], y[j]);
   }
   return y;
-}
-
-float Sigmoid(float z) {
-  const float e = ExpNeg(-std::fabs(z));
-  return (z >= 0 ? 1.0f : e) / (1.0f + e);
 }
 
 // Replaces each head's row of x by f(row); what lies between the tokens stays.
@@ -76,7 +70,7 @@ TEST(Knocking, MlpFollowsTheRuleAndTheEquation) {
     const auto want = EachRow(shape, d, x, [&](const float* row) {
       std::vector<float> u = Times(row, up, d);
       const std::vector<float> g = Times(row, gate, d);
-      for (size_t i = 0; i < d; ++i) u[i] *= Sigmoid(g[i]);
+      for (size_t i = 0; i < d; ++i) u[i] *= SigmoidRule(g[i]);
       std::vector<float> y = Times(u.data(), down, d);
       for (float& value : y) value *= 2;
       return y;

@@ -13,18 +13,13 @@ namespace {
 
 const Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kRelu};
 
-float Sigmoid(float z) {
-  const float e = ExpNeg(-std::fabs(z));
-  return (z >= 0 ? 1.0f : e) / (1.0f + e);
-}
-
 // NUM-7, written plainly.
 float Activate(Activation activation, float x) {
   switch (activation) {
     case Activation::kSilu:
-      return x * Sigmoid(x);
+      return x * SigmoidRule(x);
     case Activation::kGeluTanh:
-      return x * Sigmoid(1.59576912160573071f * std::fma(0.044715f * x, x * x, x));
+      return x * SigmoidRule(1.59576912160573071f * std::fma(0.044715f * x, x * x, x));
     case Activation::kGeluErf:
       return GeluErf(x);
     case Activation::kRelu:

@@ -4,26 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/support/exact_math.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
 
 namespace iha::kernels {
 namespace {
-
-// The header's rule for one row, written plainly.
-std::vector<float> Rule(const float* y, const float* v, size_t d) {
-  std::vector<float> z(y, y + d), u(d);
-  float lanes[16] = {};
-  for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(v[i], v[i], lanes[i % 16]);
-  const float norm = std::sqrt(Fold16(lanes));
-  for (size_t i = 0; i < d; ++i) u[i] = v[i] / (norm < 1e-12f ? 1e-12f : norm);
-  std::fill(lanes, lanes + 16, 0.0f);
-  for (size_t i = 0; i < d; ++i) lanes[i % 16] = std::fma(y[i], u[i], lanes[i % 16]);
-  const float dot = Fold16(lanes);
-  for (size_t i = 0; i < d; ++i) z[i] = std::fma(-dot, u[i], y[i]);
-  return z;
-}
 
 TEST(Xsa, FollowsTheRuleAndTheEquation) {
   ThreadPool one(1), three(3);
@@ -36,7 +21,7 @@ TEST(Xsa, FollowsTheRuleAndTheEquation) {
     for (size_t r = 0; r < tokens * heads; ++r) {
       const size_t t = r / heads, h = r % heads;
       float* at = &want[t * shape.y_stride + h * d];
-      const std::vector<float> z = Rule(at, &v[t * shape.v_stride + h / group * d], d);
+      const std::vector<float> z = XsaRule(at, &v[t * shape.v_stride + h / group * d], d);
       std::copy(z.begin(), z.end(), at);
     }
     ForEachTarget([&](const SimdTarget&) {
