@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -172,36 +173,49 @@ void IhaAttention::MixQueries(size_t tokens, kernels::ParallelFor& parallel) {
   kernels::IhaMixRows(shape_, mix, tokens, pseudo_.data(), parallel);
 }
 
+IhaAttention::BaseRows IhaAttention::RoundBase(const StepTokens& tokens, kernels::ParallelFor& parallel) {
+  const size_t n = tokens.count(), d = shape_.d;
+  BaseRows rows{{inputs_.keys(), StorageType::kF32, inputs_.stride(), d},
+                {inputs_.values(), StorageType::kF32, inputs_.stride(), d}};
+  if (layout_.type == StorageType::kF32) return rows;
+  const bool keys = !post_mix();  // else the mix takes them as they are
+  rounded_.resize(n * 2 * width());
+  parallel.Run(n, [&](size_t token, int) {
+    uint16_t* to = rounded_.data() + token * 2 * width();
+    if (keys) kernels::IhaStoreBase(shape_, inputs_.keys(token), d, layout_.type, to);
+    kernels::IhaStoreBase(shape_, inputs_.values(token), d, layout_.type, to + width());
+  });
+  if (keys) rows.keys = {rounded_.data(), layout_.type, 2 * width(), d};
+  rows.values = {rounded_.data() + width(), layout_.type, 2 * width(), d};
+  return rows;
+}
+
+void IhaAttention::AppendBase(const StepTokens& tokens, const BaseRows& base, kernels::ParallelFor& parallel) {
+  const size_t row_bytes = width() * kernels::StorageBytes(layout_.type);
+  parallel.Run(tokens.count(), [&](size_t token, int) {
+    uint8_t* to = slices_[token] + tokens.positions[token] % kKvBlockTokens * row_bytes;
+    for (const IhaSource* source : {&base.keys, &base.values}) {
+      const size_t skipped = token * source->token_stride * kernels::StorageBytes(layout_.type);
+      std::memcpy(to, static_cast<const std::byte*>(source->x) + skipped, row_bytes);
+      to += base_bytes();
+    }
+  });
+}
+
 void IhaAttention::Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel) {
-  const size_t n = tokens.count(), d = shape_.d, row_bytes = width() * kernels::StorageBytes(layout_.type);
+  const size_t n = tokens.count();
   slices_.clear();
   for (uint8_t* block : tokens.block_of_token) slices_.push_back(block + cache_offset);
-
-  IhaSource keys{inputs_.keys(), StorageType::kF32, inputs_.stride(), d};
-  IhaSource values{inputs_.values(), StorageType::kF32, inputs_.stride(), d};
-  if (layout_.type == StorageType::kBF16) {
-    rounded_.resize(n * 2 * width());
-    values = {rounded_.data() + width(), StorageType::kBF16, 2 * width(), d};
-    if (!post_mix()) keys = {rounded_.data(), StorageType::kBF16, 2 * width(), d};
-  }
-  parallel.Run(n, [&](size_t token, int) {
-    if (layout_.type == StorageType::kBF16) {
-      uint16_t* to = rounded_.data() + token * 2 * width();
-      kernels::IhaStoreBase(shape_, inputs_.keys(token), d, layout_.type, to);
-      kernels::IhaStoreBase(shape_, inputs_.values(token), d, layout_.type, to + width());
-    }
-    if (mixed_cache_) return;
-    uint8_t* to = slices_[token] + tokens.positions[token] % kKvBlockTokens * row_bytes;
-    kernels::IhaStoreBase(shape_, inputs_.keys(token), d, layout_.type, to);
-    kernels::IhaStoreBase(shape_, inputs_.values(token), d, layout_.type, to + base_bytes());
-  });
+  const BaseRows base = RoundBase(tokens, parallel);
   if (mixed_cache_) {
-    kernels::IhaMixToCache(shape_, KeyMix(keys), ValueMix(values), layout_, n, slices_.data(), tokens.positions.data(),
-                           parallel);
+    kernels::IhaMixToCache(shape_, KeyMix(base.keys), ValueMix(base.values), layout_, n, slices_.data(),
+                           tokens.positions.data(), parallel);
+  } else {
+    AppendBase(tokens, base, parallel);
   }
   if (spec_.xsa == checkpoint::Xsa::kPseudo) {
     pseudo_v_.resize(n * shape_.pseudo * width());
-    kernels::IhaMixRows(shape_, ValueMix(values), n, pseudo_v_.data(), parallel);
+    kernels::IhaMixRows(shape_, ValueMix(base.values), n, pseudo_v_.data(), parallel);
   }
 }
 

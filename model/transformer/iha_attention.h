@@ -42,7 +42,12 @@ class IhaAttention final : public AttentionLayer {
 
   void NormAndRotateHeads(const StepTokens& tokens, kernels::ParallelFor& parallel);
   void MixQueries(size_t tokens, kernels::ParallelFor& parallel);
-  // Base keys and values of the step in the cache's type: to the cache, or to scratch for mixing.
+  // Base keys and values of the step in the cache's type (keys of post_mix: fp32), the heads of a token adjacent.
+  struct BaseRows {
+    kernels::IhaSource keys, values;
+  };
+  BaseRows RoundBase(const StepTokens& tokens, kernels::ParallelFor& parallel);
+  void AppendBase(const StepTokens& tokens, const BaseRows& base, kernels::ParallelFor& parallel);
   void Append(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel);
   void Attend(const StepTokens& tokens, size_t cache_offset, kernels::ParallelFor& parallel);
   kernels::IhaMix KeyMix(kernels::IhaSource source) const;
@@ -64,7 +69,7 @@ class IhaAttention final : public AttentionLayer {
   std::vector<float> q_norm_, k_norm_;          // post_mix
   std::vector<float> rotate_cos_, rotate_sin_;  // Rot_j: [P][d / 2], without the attention factor
   // Scratch of one step.
-  std::vector<uint16_t> rounded_;    // bf16 caches: [tokens][k heads, v heads]
+  std::vector<uint16_t> rounded_;    // bf16 caches: [tokens][k heads (post_mix: unused), v heads]
   std::vector<uint32_t> rope_rows_;  // of each token: n P, or n
   std::vector<float> pseudo_;        // [tokens][H][P][d]: queries, then attention's outputs
   std::vector<float> pseudo_v_;      // the same of the values, for XSA
