@@ -1,20 +1,18 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/run/embedded.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
-#include "common/json.h"
 #include "common/module_path.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/planner/planner.h"
 #include "coordinator/service/service.h"
-#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/model_folder.h"
 #include "model/tokenizer/tokenizer.h"
 #include "reports/render.h"
 #include "reports/table.h"
@@ -39,9 +37,7 @@ int FailRequest(const RunFlags& flags, const absl::Status& status) {
 absl::Status CheckModels(const std::map<std::string, std::string>& folders) {
   for (const auto& [name, folder] : folders) {
     IHA_RETURN_IF_ERROR(tokenizer::Tokenizer::Load(folder).status());
-    IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(folder + "/config.json"));
-    if (config.is_object() && config.value("model_type", nlohmann::json()) == "iha_fake") continue;
-    IHA_RETURN_IF_ERROR(checkpoint::Checkpoint::Open(folder).status());
+    IHA_RETURN_IF_ERROR(checkpoint::CheckModelFolder(folder));
   }
   return absl::OkStatus();
 }

@@ -2,10 +2,10 @@
 #include <string>
 #include <string_view>
 
-#include "common/digest.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "model/checkpoint/model_folder.h"
 #include "model/fake_model.h"
 
 namespace iha::model {
@@ -77,9 +77,9 @@ absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& di
   IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
   if (!config.is_object()) return InvalidArgument("{}: not a JSON object", path);
-  const auto type = config.find("model_type");
-  if (type == config.end() || *type != kFakeModelType) {
-    return InvalidArgument("{}: model_type is not {} (expected for the backend fake)", path, kFakeModelType);
+  if (!checkpoint::IsFakeFolder(dir)) {
+    return InvalidArgument("{}: model_type is not {} (expected for the backend fake)", path,
+                           checkpoint::kFakeModelType);
   }
   FakeOptions options;
   IHA_ASSIGN_OR_RETURN(const int64_t vocab, Integer(config, path.c_str(), "vocab_size"));
@@ -96,12 +96,12 @@ absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& di
   }
   options.vocab_size = static_cast<int32_t>(vocab);
   options.seed = static_cast<uint64_t>(seed);
-  return std::make_unique<FakeModel>(options, Sha256Of(text));
+  return std::make_unique<FakeModel>(options, checkpoint::FakeWeightsDigest(text));
 }
 
 absl::Status MakeFakeCheckpoint(const std::string& dir, const FakeOptions& options) {
   const ordered_json config = {{"architectures", {"IhaFakeModel"}},
-                               {"model_type", kFakeModelType},
+                               {"model_type", checkpoint::kFakeModelType},
                                {"vocab_size", options.vocab_size},
                                {"max_position_embeddings", options.context_tokens},
                                {"eos_token_id", kEos},

@@ -26,9 +26,6 @@ struct FakeOptions {
   FakeStyle style = FakeStyle::kHash;
 };
 
-// config.json's model_type.
-inline constexpr char kFakeModelType[] = "iha_fake";
-
 class FakeModel final : public Backend {
  public:
   // `weights` becomes info().weights.

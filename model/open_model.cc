@@ -1,26 +1,17 @@
 #include "model/open_model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "model/backend_module.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/model_folder.h"
 #include "model/fake_model.h"
 #include "model/transformer/cpu_backend.h"
 
 namespace iha::model {
 namespace {
-
-// Anything that is wrong with config.json is said by whoever reads it in full.
-bool IsFake(const std::string& folder) {
-  const absl::StatusOr<std::string> text = ReadFile(folder + "/config.json");
-  if (!text.ok()) return false;
-  const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
-  return config.is_object() && config.value("model_type", nlohmann::json()) == kFakeModelType;
-}
 
 absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
   OpenedBackend opened;
@@ -40,7 +31,7 @@ Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32
 }
 
 absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options) {
-  const bool fake = IsFake(folder);
+  const bool fake = checkpoint::IsFakeFolder(folder);
   if (fake != (options.numerics.backend == "fake")) {
     return FailedPrecondition("{}: numerics {} cannot run a {} checkpoint; use {}", folder, options.numerics.Id(),
                               fake ? "fake" : "real", fake ? "fake" : "exact");
@@ -80,7 +71,7 @@ absl::Status CheckDevice(const std::string& device) {
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {
   ModelIdentity identity;
   IHA_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::Tokenizer::Load(folder));
-  if (IsFake(folder)) {
+  if (checkpoint::IsFakeFolder(folder)) {
     IHA_ASSIGN_OR_RETURN(const OpenedBackend opened, OpenFake(folder));
     identity.tokenizer = TextDigest(*tokenizer, opened.eos);
     identity.weights = opened.backend->info().weights;

@@ -17,7 +17,6 @@
 #include "common/digest.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
-#include "common/json.h"
 #include "common/shutdown.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -25,7 +24,7 @@
 #include "coordinator/rpc/server.h"
 #include "coordinator/service/service.h"
 #include "coordinator/store/store.h"
-#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/model_folder.h"
 
 namespace iha::cli {
 namespace {
@@ -145,15 +144,6 @@ absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, cons
   return true;
 }
 
-absl::StatusOr<Digest> WeightsOf(const std::string& folder) {
-  IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(folder + "/config.json"));
-  if (config.is_object() && config.value("model_type", nlohmann::json()) == "iha_fake") {
-    return Sha256OfFile(folder + "/config.json");
-  }
-  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
-  return checkpoint.WeightsDigest();
-}
-
 // A finished sweep starts no worker, which would compare: a checkpoint that was replaced since then must not get the
 // table of the old one.
 absl::Status CheckSameWeights(coordinator::Store& store, const SweepId& sweep,
@@ -166,7 +156,7 @@ absl::Status CheckSameWeights(coordinator::Store& store, const SweepId& sweep,
   for (const coordinator::ModelBinding& bound : bindings) {
     const auto folder = folders.find(bound.model);
     if (folder == folders.end()) continue;
-    IHA_ASSIGN_OR_RETURN(const Digest weights, WeightsOf(folder->second));
+    IHA_ASSIGN_OR_RETURN(const Digest weights, checkpoint::WeightsDigestOf(folder->second));
     if (weights == bound.weights) continue;
     return FailedPrecondition(
         "{}: has weights {}, this finished sweep is of {}; give --tag TEXT to score the new ones, or another --db",
@@ -175,24 +165,63 @@ absl::Status CheckSameWeights(coordinator::Store& store, const SweepId& sweep,
   return absl::OkStatus();
 }
 
+struct Inputs {
+  const Command& command;
+  const RunFlags& flags;
+  const SweepSpec& spec;
+  const std::map<std::string, std::string>& folders;
+};
+
+// Made before any thread.
+struct StopRequest {
+  std::atomic<bool> asked{false};
+  ShutdownSignals signals;  // goes first
+};
+
+struct WorkersEnd {
+  int restarts = 0;
+  bool interrupted = false;  // with items left
+};
+
+// Serves the sweep to worker processes of its own until it is done or a stop is asked for.
+absl::StatusOr<WorkersEnd> RunWorkers(const Inputs& in, const SweepId& sweep, coordinator::Service& service,
+                                      Clock& clock, StopRequest& stop, ProgressPrinter& printer) {
+  std::error_code no_folder;  // then the default
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);
+  IHA_ASSIGN_OR_RETURN(const auto socket, SocketFolder::Make(no_folder ? "/tmp" : temporary.string()));
+  coordinator::ServerOptions listen;
+  listen.address = socket->Address();
+  IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service.api(), service.api(), listen));
+  LocalWorkers workers({.program = in.command.program_folder + "/iha-worker",
+                        .arguments = WorkerArguments(in.flags, in.command, in.spec, socket->Address(), in.folders),
+                        .first_arguments = FaultArguments(in.flags),
+                        .log_folder = in.flags.out,
+                        .count = in.flags.workers},
+                       clock);
+  IHA_RETURN_IF_ERROR(workers.Start());
+  stop.signals.Watch([&stop] { stop.asked.store(true); });
+  const absl::StatusOr<bool> stopped = Supervise(service, clock, sweep, workers, stop.asked, printer);
+  printer.Clear();
+  if (stopped.ok() && *stopped) printer.Say("stopping: the workers finish what they have begun (again: at once)");
+  workers.Stop(absl::Seconds(stopped.ok() ? 10 : 1));
+  server->Shutdown(absl::Seconds(1));
+  IHA_RETURN_IF_ERROR(stopped.status());
+  // What the workers finished while they were stopped counts.
+  IHA_ASSIGN_OR_RETURN(const SweepProgress after, service.api().Status(sweep));
+  return WorkersEnd{.restarts = workers.restarts(),
+                    .interrupted = *stopped && FinishedItems(after) < PlannedItems(after)};
+}
+
 }  // namespace
 
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
                                        const std::map<std::string, std::string>& folders) {
-  std::atomic<bool> stop{false};
-  ShutdownSignals signals;
+  StopRequest stop;
   IHA_RETURN_IF_ERROR(ArmFaultPoints(flags.fault));
-  RunRecord record{.started = absl::Now(),
-                   .ended = {},
-                   .workers = flags.workers,
-                   .worker_restarts = 0,
-                   .threads = ThreadsOf(flags),
-                   .db = flags.db,
-                   .command = command.line};
+  const absl::Time started = absl::Now();
   const reports::TableOptions table_options{.layout = flags.layout, .baseline = flags.baseline};
   IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
   const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
-  record.db = db;
   RealClock clock;
   ProgressPrinter printer(command, flags);
   IHA_ASSIGN_OR_RETURN(
@@ -205,37 +234,21 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));
   printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
                           FinishedItems(before), PlannedItems(before), db));
-  bool interrupted = false;
-  if (before.state != "running") IHA_RETURN_IF_ERROR(CheckSameWeights(service->store(), sweep, folders));
+  WorkersEnd end;
   if (before.state == "running") {
-    std::error_code no_folder;  // then the default
-    const std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);
-    IHA_ASSIGN_OR_RETURN(const auto socket, SocketFolder::Make(no_folder ? "/tmp" : temporary.string()));
-    coordinator::ServerOptions listen;
-    listen.address = socket->Address();
-    IHA_ASSIGN_OR_RETURN(const auto server, coordinator::RpcServer::Start(service->api(), service->api(), listen));
-    LocalWorkers workers({.program = command.program_folder + "/iha-worker",
-                          .arguments = WorkerArguments(flags, command, spec, socket->Address(), folders),
-                          .first_arguments = FaultArguments(flags),
-                          .log_folder = flags.out,
-                          .count = flags.workers},
-                         clock);
-    IHA_RETURN_IF_ERROR(workers.Start());
-    signals.Watch([&stop] { stop.store(true); });
-    const absl::StatusOr<bool> stopped = Supervise(*service, clock, sweep, workers, stop, printer);
-    printer.Clear();
-    if (stopped.ok() && *stopped) printer.Say("stopping: the workers finish what they have begun (again: at once)");
-    workers.Stop(absl::Seconds(stopped.ok() ? 10 : 1));
-    server->Shutdown(absl::Seconds(1));
-    record.worker_restarts = workers.restarts();
-    IHA_RETURN_IF_ERROR(stopped.status());
-    // What the workers finished while they were stopped counts.
-    IHA_ASSIGN_OR_RETURN(const SweepProgress after, service->api().Status(sweep));
-    interrupted = *stopped && FinishedItems(after) < PlannedItems(after);
+    IHA_ASSIGN_OR_RETURN(end, RunWorkers({command, flags, spec, folders}, sweep, *service, clock, stop, printer));
+  } else {
+    IHA_RETURN_IF_ERROR(CheckSameWeights(service->store(), sweep, folders));
   }
-  record.ended = absl::Now();
+  const RunRecord record{.started = started,
+                         .ended = absl::Now(),
+                         .workers = flags.workers,
+                         .worker_restarts = end.restarts,
+                         .threads = ThreadsOf(flags),
+                         .db = db,
+                         .command = command.line};
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
-  return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = interrupted};
+  return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = end.interrupted};
 }
 
 absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec& spec, bool json) {
