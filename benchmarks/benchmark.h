@@ -20,6 +20,8 @@
 
 namespace iha::benchmarks {
 
+class Graders;  // graders/graders.h
+
 struct Message {
   std::string role;  // "system", "user", "assistant"
   std::string content;
@@ -36,6 +38,7 @@ struct Prompt {
 struct MetricInfo {
   std::string name;         // "gsm8k.strict_match"
   std::string description;  // whose rule, one line
+  bool pure = true;         // false: needs another process; the coordinator takes the worker's word for it
 };
 
 struct OptionInfo {
@@ -65,9 +68,11 @@ class Benchmark {
   virtual int64_t size() const = 0;
   virtual std::string ItemId(int64_t index) const = 0;
   virtual Prompt Render(int64_t index) const = 0;
-  // One grade for each of info().metrics, in order. `text` is the stored generation text, raw. What a metric can't
-  // judge is a grade with `unscored` set and the reason, never a wrong answer.
-  virtual std::vector<SampleGrade> Grade(int64_t index, const std::string& text) const = 0;
+  // Grades of one item: for each sample one grade for each of `metrics` (some of info().metrics, in that order).
+  // `texts` are the stored generation texts of all its samples, raw. What a metric can't judge is a grade with
+  // `unscored` set and the reason, never a wrong answer. Impure metrics may block on their child process.
+  virtual std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
+                                                      const std::vector<MetricInfo>& metrics) const = 0;
   // Reference answer, for `explain` and samples.jsonl.
   virtual std::string Gold(int64_t index) const = 0;
   virtual Digest data_digest() const = 0;
@@ -76,9 +81,10 @@ class Benchmark {
 // Every benchmark there is, in listing order (explicit list; no static registration).
 std::vector<BenchmarkInfo> ListBenchmarks();
 
-// `data_root` may be "" when the benchmark is bundled. NotFound: an unknown name (suggests the nearest) or a missing
-// data file; DataLoss: a changed one; InvalidArgument: a bad option.
-absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root);
+// `data_root` may be "" when the benchmark is bundled; `graders` null: none that need another process. NotFound: an
+// unknown name (suggests the nearest) or a missing data file; DataLoss: a changed one; InvalidArgument: a bad option.
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root,
+                                                               std::shared_ptr<Graders> graders = nullptr);
 
 // "gsm8k?fewshot=8&prompt=chat"; InvalidArgument names the bad part. In values %XX stands for a byte, so that they can
 // hold "&", "%" and spaces; ToString writes options in key order and escapes all but letters, digits and "-_.,:@/".
@@ -101,6 +107,9 @@ Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 // of.
 absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
                                                   const std::vector<std::vector<SampleGrade>>& grades);
+
+// What Grade is asked for so that ItemValues has all it needs for `metrics`.
+std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector<std::string>& metrics);
 
 // Checks metric names against a benchmark and gives their full form: "maj@5" becomes "maj@5?metric=NAME" with NAME the
 // first default metric; "&rule=lm_eval" stays only where it is not the default rule. Empty `metrics`: the default ones,

@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGsm8kSource = "openai/grade-school-math @ 3101c7d5";
 constexpr std::string_view kExemplarSource = "lm-eval 0.4.13 (its task files, one JSON object a line)";
 
-constexpr std::array<DataFile, 4> kManifest = {{
+constexpr std::string_view kMathSource = "openai/prm800k @ 7ecc7947";
+
+constexpr std::array<DataFile, 6> kManifest = {{
     {"gsm8k/test.jsonl", 749738, "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
      "grade_school_math/data/test.jsonl", kGsm8kSource},
     {"gsm8k/train.jsonl", 4166206, "17f347dc51477c50d4efb83959dbb7c56297aba886e5544ee2aaed3024813465",
@@ -27,6 +29,10 @@ constexpr std::array<DataFile, 4> kManifest = {{
      "exemplars/gsm8k_cot.jsonl", kExemplarSource},
     {"exemplars/gsm8k_cot_llama.jsonl", 2357, "bdf781ffe51291e97efe06145c3abdc5ac0337c334b48f4dab78ac5930e9701b",
      "exemplars/gsm8k_cot_llama.jsonl", kExemplarSource},
+    {"exemplars/minerva_math.jsonl", 1894, "b70d5180b6bc699bd6a3f9188c3aa2a6ae99087ca7fd77b9461f394c5c10a7b7",
+     "exemplars/minerva_math.jsonl", kExemplarSource},
+    {"math500/test.jsonl", 446564, "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
+     "prm800k/math_splits/test.jsonl", kMathSource},
 }};
 
 constexpr std::string_view kHowToImport =

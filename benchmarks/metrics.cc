@@ -7,7 +7,7 @@
 #include <span>
 
 #include "benchmarks/benchmark.h"
-#include "benchmarks/scoring/answer_metric.h"
+#include "benchmarks/graders/lines.h"
 #include "benchmarks/scoring/rational.h"
 #include "benchmarks/scoring/vote.h"
 #include "common/errors.h"
@@ -86,11 +86,6 @@ absl::StatusOr<std::vector<const SampleGrade*>> GradesOf(const std::string& name
   return found;
 }
 
-std::string VoteKey(const SampleGrade& grade) {
-  const scoring::AnswerMetric* metric = scoring::FindAnswerMetric(grade.metric);
-  return metric == nullptr ? grade.extracted : metric->normalise(grade.extracted);
-}
-
 Rational MeanOf(const std::vector<const SampleGrade*>& grades) {
   Rational sum;
   for (const SampleGrade* grade : grades) sum += Rational(grade->score);
@@ -98,12 +93,8 @@ Rational MeanOf(const std::vector<const SampleGrade*>& grades) {
 }
 
 absl::Status FillMajority(const MetricSpec& spec, const std::vector<const SampleGrade*>& grades, ItemValue& value) {
-  std::vector<scoring::Ballot> ballots;
-  ballots.reserve(grades.size());
-  for (const SampleGrade* grade : grades) {
-    ballots.push_back({grade->extracted, VoteKey(*grade), grade->valid, grade->score});
-  }
-  IHA_ASSIGN_OR_RETURN(const scoring::VoteResult vote, scoring::Vote(spec.rule, spec.k, ballots));
+  IHA_ASSIGN_OR_RETURN(const scoring::VoteResult vote,
+                       scoring::Vote(RuleFor(spec.rule, spec.base), spec.k, BallotsOf(grades)));
   value.score = vote.value.ToScore();
   value.tie = vote.tie.ToScore();
   value.winner = vote.winner.value_or("");
@@ -164,6 +155,18 @@ absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>
     values.push_back(std::move(value));
   }
   return values;
+}
+
+std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector<std::string>& metrics) {
+  std::vector<std::string> bases;
+  for (const std::string& name : metrics) {
+    if (const auto spec = ParseMetric(name); spec.ok()) bases.push_back(spec->base);
+  }
+  std::vector<MetricInfo> needed;
+  for (const MetricInfo& metric : info.metrics) {
+    if (std::find(bases.begin(), bases.end(), metric.name) != bases.end()) needed.push_back(metric);
+  }
+  return needed;
 }
 
 absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& info, const SamplingParams& sampling,

@@ -2,21 +2,24 @@
 #include <algorithm>
 
 #include "benchmarks/benchmark.h"
+#include "benchmarks/graders/graders.h"
 #include "benchmarks/reasoning/gsm8k.h"
+#include "benchmarks/reasoning/math500.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 
 namespace iha::benchmarks {
 namespace {
 
-using OpenFunction = absl::StatusOr<std::unique_ptr<const Benchmark>> (*)(const BenchmarkRef&, const std::string&);
+using OpenFunction = absl::StatusOr<std::unique_ptr<const Benchmark>> (*)(const BenchmarkRef&, const std::string&,
+                                                                          std::shared_ptr<Graders>);
 
 struct Family {
   std::vector<BenchmarkInfo> infos;
   OpenFunction open;
 };
 
-std::vector<Family> Families() { return {{Gsm8kFamily(), OpenGsm8k}}; }
+std::vector<Family> Families() { return {{Gsm8kFamily(), OpenGsm8k}, {Math500Family(), OpenMath500}}; }
 
 }  // namespace
 
@@ -26,11 +29,13 @@ std::vector<BenchmarkInfo> ListBenchmarks() {
   return all;
 }
 
-absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root) {
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root,
+                                                               std::shared_ptr<Graders> graders) {
+  if (graders == nullptr) graders = std::make_shared<Graders>();
   std::vector<std::string> known;
   for (const Family& family : Families()) {
     for (const BenchmarkInfo& info : family.infos) {
-      if (info.name == ref.name) return family.open(ref, data_root);
+      if (info.name == ref.name) return family.open(ref, data_root, std::move(graders));
       known.push_back(info.name);
     }
   }

@@ -157,6 +157,7 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(CLI::Range(0, 1 << 20));
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
   run->add_option("--data-root", command.data_root, "benchmark data");
+  run->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
   run->add_option("--db", flags->db, "database file; default OUT/iha-eval.db");
   run->add_option("--out", flags->out, "folder for tables and samples; default iha-eval-out");
   run->add_option("--layout", flags->layout, "generic, table1, table2")

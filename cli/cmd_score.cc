@@ -1,11 +1,8 @@
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "benchmarks/scoring/answer_metric.h"
-#include "benchmarks/scoring/lines.h"
-#include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/graders/lines.h"
 #include "cli/command.h"
 #include "common/errors.h"
 #include "common/jsonl_tool.h"
@@ -24,8 +21,6 @@ struct Flags {
   std::string file = "-";
 };
 
-constexpr const char* kMathRobust = "math.robust";
-
 // Whole numbers print as such.
 Json NumberOf(const scoring::Rational& value) {
   if (value.IsInteger()) return std::stoll(value.ToString());
@@ -34,53 +29,39 @@ Json NumberOf(const scoring::Rational& value) {
 
 Json TextOrNull(const std::optional<std::string>& text) { return text.has_value() ? Json(*text) : Json(nullptr); }
 
-absl::Status ScoreStep(const Flags& flags, const Json& in, Json& out) {
+absl::Status ScoreStep(benchmarks::Graders& graders, const Flags& flags, const Json& in, Json& out) {
   std::string gold;
   std::string output;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetString(in, "output", output));
-  IHA_ASSIGN_OR_RETURN(const scoring::ScoreLineResult result, scoring::ScoreLine(flags.metric, gold, output));
+  IHA_ASSIGN_OR_RETURN(const benchmarks::ScoreLineResult result,
+                       benchmarks::ScoreLine(graders, flags.metric, gold, output));
   out["extracted"] = TextOrNull(result.extracted);
   out["correct"] = result.correct;
   out["reason"] = result.reason;
   return absl::OkStatus();
 }
 
-std::string ReasonOf(const scoring::MathVerdict& verdict) {
-  return fmt::format("{}: {}", scoring::NameOf(verdict.outcome), verdict.rule);
-}
-
-absl::Status MathStep(const Json& in, Json& out) {
-  std::string gold;
-  std::string output;
-  IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
-  IHA_RETURN_IF_ERROR(GetString(in, "output", output));
-  const scoring::MathAnswer answer = scoring::ExtractMathAnswer(output);
-  const scoring::MathVerdict verdict = scoring::JudgeMath(gold, output);
-  out["extracted"] = answer.found() ? Json(answer.text) : Json(nullptr);
-  out["correct"] = verdict.equal();
-  out["reason"] = fmt::format("{}; {}", answer.step, ReasonOf(verdict));
-  return absl::OkStatus();
-}
-
-absl::Status EquivStep(const Json& in, Json& out) {
+absl::Status EquivStep(benchmarks::Graders& graders, const Flags& flags, const Json& in, Json& out) {
   std::string gold;
   std::string answer;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetString(in, "answer", answer));
-  const scoring::MathVerdict verdict = scoring::JudgeMath(gold, answer);
-  out["equal"] = verdict.equal();
-  out["reason"] = ReasonOf(verdict);
+  IHA_ASSIGN_OR_RETURN(const scoring::Equality equality, graders.Equal(flags.metric, gold, answer));
+  out["equal"] = equality.equal;
+  out["reason"] = equality.reason;
   return absl::OkStatus();
 }
 
-absl::Status VoteStep(const Flags& flags, scoring::VoteRule rule, const Json& in, Json& out) {
+absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, scoring::VoteRule rule, const Json& in,
+                      Json& out) {
   std::string gold;
   std::vector<std::string> outputs;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetStrings(in, "outputs", outputs));
   const int64_t k = flags.k == 0 ? static_cast<int64_t>(outputs.size()) : flags.k;
-  IHA_ASSIGN_OR_RETURN(const scoring::VoteLineResult result, scoring::VoteLine(flags.metric, rule, k, gold, outputs));
+  IHA_ASSIGN_OR_RETURN(const benchmarks::VoteLineResult result,
+                       benchmarks::VoteLine(graders, flags.metric, rule, k, gold, outputs));
   out["winner"] = TextOrNull(result.winner);
   out["correct"] = NumberOf(result.correct);
   out["tie"] = NumberOf(result.tie);
@@ -88,55 +69,76 @@ absl::Status VoteStep(const Flags& flags, scoring::VoteRule rule, const Json& in
   return absl::OkStatus();
 }
 
-// For --help, which indents each line.
-std::string KnownMetrics() {
-  constexpr size_t kWidth = 80;
-  std::string names;
-  size_t line = 0;
-  for (const scoring::AnswerMetric& metric : scoring::AnswerMetrics()) {
-    if (!names.empty()) names += ",";
-    if (!names.empty()) names += names.size() - line + std::strlen(metric.name) > kWidth ? "\n" : " ";
-    if (names.ends_with("\n")) line = names.size();
-    names += metric.name;
+using LineStep = absl::Status (*)(benchmarks::Graders&, const Flags&, const Json&, Json&);
+
+// What one of these commands is: its name, the field beside "gold", which metrics it takes.
+struct LineCommand {
+  std::string name;
+  std::string field;
+  std::string family;  // metrics that begin so
+  LineStep step;
+};
+
+std::vector<std::string> MetricsOf(const std::string& family) {
+  std::vector<std::string> names;
+  for (const benchmarks::GraderInfo& metric : benchmarks::Graders::List()) {
+    if (metric.name.starts_with(family)) names.push_back(metric.name);
   }
   return names;
 }
 
+// For --help, which indents each line.
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr size_t kWidth = 80;
+  std::string text;
+  size_t line = 0;
+  for (const std::string& name : names) {
+    if (!text.empty()) text += ",";
+    if (!text.empty()) text += text.size() - line + name.size() > kWidth ? "\n" : " ";
+    if (text.ends_with("\n")) line = text.size();
+    text += name;
+  }
+  return text;
+}
+
 // An unknown metric is a mistake of the command, not of each line.
-absl::Status CheckMetric(const std::string& metric) {
-  if (scoring::FindAnswerMetric(metric) != nullptr) return absl::OkStatus();
-  return scoring::ScoreLine(metric, "", "").status();
-}
-
-int RunScore(const std::string& benchmark, const Flags& flags) {
-  const std::string name = "score " + benchmark;
-  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return FailUsage(name, status);
-  return RunJsonlToolOnFile({.name = "iha-eval " + name,
-                             .consumes = {"gold", "output"},
-                             .step = [&](const Json& in, Json& out) { return ScoreStep(flags, in, out); }},
-                            flags.file);
-}
-
-absl::Status CheckMathMetric(const std::string& metric) {
-  if (metric == kMathRobust) return absl::OkStatus();
-  static const std::string known[] = {kMathRobust};
+absl::Status CheckMetric(const std::string& metric, const std::string& family) {
+  const std::vector<std::string> known = MetricsOf(family);
+  if (std::find(known.begin(), known.end(), metric) != known.end()) return absl::OkStatus();
   return UnknownName("metric", metric, known);
 }
 
-int RunMath(const std::string& name, const std::string& answer_field, const Flags& flags,
-            const std::function<absl::Status(const Json&, Json&)>& step) {
-  if (const absl::Status status = CheckMathMetric(flags.metric); !status.ok()) return FailUsage(name, status);
-  return RunJsonlToolOnFile({.name = "iha-eval " + name, .consumes = {"gold", answer_field}, .step = step}, flags.file);
+int RunLines(const LineCommand& command, const Flags& flags, const std::string& libraries) {
+  if (const absl::Status status = CheckMetric(flags.metric, command.family); !status.ok()) {
+    return FailUsage(command.name, status);
+  }
+  benchmarks::Graders graders({.libraries = libraries});
+  return RunJsonlToolOnFile({.name = "iha-eval " + command.name,
+                             .consumes = {"gold", command.field},
+                             .step = [&](const Json& in, Json& out) { return command.step(graders, flags, in, out); }},
+                            flags.file);
 }
 
-int RunVote(const Flags& flags) {
-  if (const absl::Status status = CheckMetric(flags.metric); !status.ok()) return FailUsage("vote", status);
+int RunVote(const Flags& flags, const std::string& libraries) {
+  if (const absl::Status status = CheckMetric(flags.metric, ""); !status.ok()) return FailUsage("vote", status);
   const auto rule = scoring::ParseVoteRule(flags.rule);
   if (!rule.ok()) return FailUsage("vote", rule.status());
-  return RunJsonlToolOnFile({.name = "iha-eval vote",
-                             .consumes = {"gold", "outputs"},
-                             .step = [&](const Json& in, Json& out) { return VoteStep(flags, *rule, in, out); }},
-                            flags.file);
+  benchmarks::Graders graders({.libraries = libraries});
+  const auto step = [&](const Json& in, Json& out) { return VoteStep(graders, flags, *rule, in, out); };
+  return RunJsonlToolOnFile({.name = "iha-eval vote", .consumes = {"gold", "outputs"}, .step = step}, flags.file);
+}
+
+CLI::App* AddLines(CLI::App& parent, Command& command, const std::shared_ptr<Flags>& flags, LineCommand line,
+                   const std::string& example) {
+  const std::string name = line.name.substr(line.name.rfind(' ') + 1);
+  const std::string gives = line.field == "answer" ? "\"equal\"" : "\"extracted\",\"correct\"";
+  CLI::App* sub = parent.add_subcommand(
+      name, fmt::format("{{\"id\",\"gold\",\"{}\"}} to {{\"id\",{},\"reason\"}}", line.field, gives));
+  sub->add_option("--metric", flags->metric, Listed(MetricsOf(line.family)))->required();
+  sub->footer("Example:\n  " + example);
+  sub->callback(
+      [flags, &command, line = std::move(line)] { command.exit_code = RunLines(line, *flags, command.graders); });
+  return sub;
 }
 
 }  // namespace
@@ -146,42 +148,30 @@ void AddScore(CLI::App& app, Command& command) {
   score->require_subcommand(1);
   score->footer("Example:\n  iha-eval score gsm8k --metric gsm8k.strict_match outputs.jsonl");
   const auto flags = std::make_shared<Flags>();
-  CLI::App* gsm8k =
-      score->add_subcommand("gsm8k", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");
-  gsm8k->add_option("--metric", flags->metric, KnownMetrics())->required();
-  gsm8k->add_option("file", flags->file, "JSON Lines file; - = stdin");
-  gsm8k->footer(
-      "Example:\n  echo '{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}' | iha-eval score gsm8k --metric "
-      "gsm8k.strict_match");
-  gsm8k->callback([flags, &command] { command.exit_code = RunScore("gsm8k", *flags); });
-
-  CLI::App* math =
-      score->add_subcommand("math", "{\"id\",\"gold\",\"output\"} to {\"id\",\"extracted\",\"correct\",\"reason\"}");
-  math->add_option("--metric", flags->metric, "math.robust")->required();
-  math->add_option("file", flags->file, "JSON Lines file; - = stdin");
-  math->footer(
-      "Example:\n  echo '{\"id\":1,\"gold\":\"1/2\",\"output\":\"so 0.5\"}' | iha-eval score math --metric "
-      "math.robust");
-  math->callback([flags, &command] { command.exit_code = RunMath("score math", "output", *flags, MathStep); });
-  CLI::App* equiv = score->add_subcommand("equiv", "{\"id\",\"gold\",\"answer\"} to {\"id\",\"equal\",\"reason\"}");
-  equiv->add_option("--metric", flags->metric, "math.robust")->required();
-  equiv->add_option("file", flags->file, "JSON Lines file; - = stdin");
-  equiv->footer(
-      "Example:\n  echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
-      "math.robust");
-  equiv->callback([flags, &command] { command.exit_code = RunMath("score equiv", "answer", *flags, EquivStep); });
+  CLI::App* gsm8k = AddLines(*score, command, flags, {"score gsm8k", "output", "gsm8k", ScoreStep},
+                             "echo '{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}' | iha-eval score gsm8k --metric "
+                             "gsm8k.strict_match");
+  CLI::App* math = AddLines(*score, command, flags, {"score math", "output", "math", ScoreStep},
+                            "echo '{\"id\":1,\"gold\":\"1/2\",\"output\":\"so 0.5\"}' | iha-eval score math --metric "
+                            "math.robust");
+  CLI::App* equiv =
+      AddLines(*score, command, flags, {"score equiv", "answer", "", EquivStep},
+               "echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
+               "math.robust");
 
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
-  vote->add_option("--metric", flags->metric, "extracts and grades:\n" + KnownMetrics())->required();
-  vote->add_option("--rule", flags->rule, "ns_tie_mean or lm_eval");
+  vote->add_option("--metric", flags->metric, "extracts and grades:\n" + Listed(MetricsOf("")))->required();
+  vote->add_option("--rule", flags->rule, "ns_tie_mean, first_seen or lm_eval");
   vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(CLI::NonNegativeNumber);
-  vote->add_option("file", flags->file, "JSON Lines file; - = stdin");
   vote->footer(
       "Example:\n  echo '{\"id\":1,\"gold\":\"7\",\"outputs\":[\"#### 7\",\"#### 7\",\"#### 8\"]}' | "
       "iha-eval vote --metric gsm8k.robust --rule ns_tie_mean --k 3");
-  for (CLI::App* sub : {gsm8k, math, equiv, vote})
+  for (CLI::App* sub : {gsm8k, math, equiv, vote}) {
+    sub->add_option("file", flags->file, "JSON Lines file; - = stdin");
+    sub->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
     sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
-  vote->callback([flags, &command] { command.exit_code = RunVote(*flags); });
+  }
+  vote->callback([flags, &command] { command.exit_code = RunVote(*flags, command.graders); });
 }
 
 }  // namespace iha::cli

@@ -18,6 +18,7 @@ namespace iha::cli {
 struct Command {
   std::string program_folder;  // where iha-eval lies: iha-worker and iha-tool are started from here
   std::string data_root;       // --data-root, else IHA_EVAL_DATA, else ~/.local/share/iha-eval
+  std::string graders;         // --graders, else IHA_EVAL_GRADERS: the Python libraries of the SymPy graders; "" = none
   std::string line;            // as it was called, for run.json
   bool progress = false;       // stderr is a terminal
   int exit_code = 0;

@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
   Command command;
   command.program_folder = ProgramFolder();
   command.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
+  if (const char* graders = std::getenv("IHA_EVAL_GRADERS")) command.graders = graders;
   for (int i = 0; i < argc; i++) command.line += std::string(i == 0 ? "" : " ") + argv[i];
   command.progress = isatty(STDERR_FILENO) != 0;
 

@@ -125,6 +125,7 @@ Digest ItemResult::Hash() const {
       w.String(g.metric).String(g.extracted).Bool(g.valid).Int(static_cast<int64_t>(g.unscored));
       Write(w, g.score);
       w.String(g.reason);
+      if (g.group >= 0) w.Int(g.group);  // rows from before groups keep their digests
     }
   }
   w.List(values.size());

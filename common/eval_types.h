@@ -155,11 +155,13 @@ struct Score {
 // One grader's verdict on one sample.
 struct SampleGrade {
   std::string metric;     // base metric, "gsm8k.strict_match"
-  std::string extracted;  // the answer as the metric's tool logs it ("[invalid]" included); votes group its normal form
+  std::string extracted;  // the answer as the metric's tool logs it ("[invalid]" included)
   bool valid = false;     // false: nothing could be extracted
   Unscored unscored = Unscored::kScored;
   Score score;
   std::string reason;  // which rule decided, human-readable
+  // Votes: the index of the item's first sample whose answer the metric holds equal; -1 without a valid answer.
+  int32_t group = -1;
   bool operator==(const SampleGrade&) const = default;
 };
 

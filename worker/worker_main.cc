@@ -8,6 +8,7 @@
 #include <iostream>
 #include <thread>
 
+#include "benchmarks/graders/graders.h"
 #include "common/clock.h"
 #include "common/data_root.h"
 #include "common/errors.h"
@@ -40,6 +41,7 @@ struct Flags {
   std::string models_root;
   std::vector<std::pair<std::string, std::string>> models;  // name, folder
   std::string data_root;
+  std::string graders;
   std::string id;
   bool exit_when_done = false;
   int deadline_s = 600;
@@ -106,6 +108,7 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
+  options.graders = std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = flags.graders});
   options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
@@ -127,6 +130,7 @@ int Run(Flags flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   flags.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
+  if (const char* graders = std::getenv("IHA_EVAL_GRADERS")) flags.graders = graders;
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
@@ -140,6 +144,7 @@ int Main(int argc, char** argv) {
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
   app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
   app.add_option("--data-root", flags.data_root, "benchmark data");
+  app.add_option("--graders", flags.graders, "folder with the libraries of math.minerva and math.prm800k");
   app.add_option("--id", flags.id, "worker name; default host-pid");
   app.add_flag("--exit-when-done", flags.exit_when_done, "end when no unfinished job is left");
   app.add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator");

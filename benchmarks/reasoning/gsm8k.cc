@@ -6,7 +6,6 @@
 #include "benchmarks/reasoning/demo_problems.h"
 #include "benchmarks/reasoning/problem_pool.h"
 #include "benchmarks/reasoning/word_problems.h"
-#include "benchmarks/scoring/answer_metric.h"
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -21,23 +20,13 @@ constexpr int32_t kMaxNewTokens = 256;  // max_gen_toks is not set in these task
 
 struct ExemplarFile {
   std::string path;  // "" = none
-  std::string question_field;
-  std::string answer_field;
+  ProblemFields fields;
 };
 
 struct Variant {
   WordProblemProtocol protocol;
   ExemplarFile exemplars;
 };
-
-std::vector<MetricInfo> MetricsNamed(const std::vector<std::string>& names) {
-  std::vector<MetricInfo> metrics;
-  for (const std::string& name : names) {
-    const scoring::AnswerMetric* metric = scoring::FindAnswerMetric(name);
-    metrics.push_back({name, metric == nullptr ? "" : metric->description});
-  }
-  return metrics;
-}
 
 BenchmarkInfo InfoOf(const std::string& name, const std::string& version, const std::string& summary,
                      const std::string& protocol, const std::string& fewshot, const std::vector<std::string>& metrics) {
@@ -66,7 +55,7 @@ Variant Gsm8k() {
   v.protocol.after_question = "\nAnswer:";
   v.protocol.target_delimiter = " ";
   v.protocol.stops = {"Question:", "</s>", "<|im_end|>"};
-  v.exemplars = {kTrain, "question", "answer"};
+  v.exemplars = {kTrain, {"question", "answer"}};
   return v;
 }
 
@@ -76,7 +65,7 @@ Variant Gsm8kCot() {
       InfoOf("gsm8k_cot", "gsm8k_cot/3", "GSM8K with the 8 chain-of-thought exemplars of Wei et al.",
              "lm-evaluation-harness 0.4.13 task gsm8k_cot, version 3: 8 fixed exemplars, 'The answer is N.'", "8",
              {"gsm8k_cot.strict_match", "gsm8k_cot.flexible_extract", "gsm8k.robust"});
-  v.exemplars = {"exemplars/gsm8k_cot.jsonl", "question", "target"};
+  v.exemplars = {"exemplars/gsm8k_cot.jsonl", {"question", "target"}};
   v.protocol.info.data_files = {kTest, v.exemplars.path};
   v.protocol.before_question = "Q: ";
   v.protocol.after_question = "\nA:";
@@ -92,7 +81,7 @@ Variant Gsm8kCotLlama() {
       InfoOf("gsm8k_cot_llama", "gsm8k_cot_llama/4", "GSM8K as the Llama models are evaluated, meant for prompt=chat",
              "lm-evaluation-harness 0.4.13 task gsm8k_cot_llama, version 4: 8 fixed exemplars, 'The final answer is N'",
              "8", {"gsm8k_cot_llama.strict_match", "gsm8k_cot_llama.flexible_extract", "gsm8k.robust"});
-  v.exemplars = {"exemplars/gsm8k_cot_llama.jsonl", "question", "target"};
+  v.exemplars = {"exemplars/gsm8k_cot_llama.jsonl", {"question", "target"}};
   v.protocol.info.data_files = {kTest, v.exemplars.path};
   v.protocol.before_question = "Given the following problem, reason and give a final answer to the problem.\nProblem: ";
   v.protocol.after_question =
@@ -140,21 +129,22 @@ Digest DemoDigest() {
 }
 
 absl::StatusOr<std::unique_ptr<const Benchmark>> OpenVariant(Variant variant, const BenchmarkRef& ref,
-                                                             const std::string& data_root) {
+                                                             const std::string& data_root,
+                                                             std::shared_ptr<Graders> graders) {
   const std::vector<std::string> files = variant.protocol.info.data_files;
   if (files.empty()) {
     return MakeWordProblemBenchmark(std::move(variant.protocol), ref, BundledPool(DemoProblems()),
-                                    BundledPool(DemoExemplars()), DemoDigest());
+                                    BundledPool(DemoExemplars()), DemoDigest(), std::move(graders));
   }
   IHA_ASSIGN_OR_RETURN(std::string test, ReadDataFile(data_root, kTest));
   std::unique_ptr<const ProblemPool> exemplars;
   if (!variant.exemplars.path.empty()) {
     IHA_ASSIGN_OR_RETURN(std::string bytes, ReadDataFile(data_root, variant.exemplars.path));
-    exemplars = JsonLinesPool(std::move(bytes), variant.exemplars.question_field, variant.exemplars.answer_field);
+    exemplars = JsonLinesPool(std::move(bytes), variant.exemplars.fields);
   }
   return MakeWordProblemBenchmark(std::move(variant.protocol), ref,
-                                  JsonLinesPool(std::move(test), "question", "answer"), std::move(exemplars),
-                                  DigestOfDataFiles(files));
+                                  JsonLinesPool(std::move(test), {"question", "answer"}), std::move(exemplars),
+                                  DigestOfDataFiles(files), std::move(graders));
 }
 
 }  // namespace
@@ -165,9 +155,11 @@ std::vector<BenchmarkInfo> Gsm8kFamily() {
   return infos;
 }
 
-absl::StatusOr<std::unique_ptr<const Benchmark>> OpenGsm8k(const BenchmarkRef& ref, const std::string& data_root) {
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenGsm8k(const BenchmarkRef& ref, const std::string& data_root,
+                                                           std::shared_ptr<Graders> graders) {
   for (Variant& variant : Variants()) {
-    if (variant.protocol.info.name == ref.name) return OpenVariant(std::move(variant), ref, data_root);
+    if (variant.protocol.info.name == ref.name)
+      return OpenVariant(std::move(variant), ref, data_root, std::move(graders));
   }
   return Internal("'{}' is not of the gsm8k family", ref.name);
 }

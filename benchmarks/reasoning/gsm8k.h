@@ -15,6 +15,7 @@ namespace iha::benchmarks {
 std::vector<BenchmarkInfo> Gsm8kFamily();
 
 // `ref.name` must be one of the above. Errors as OpenBenchmark's.
-absl::StatusOr<std::unique_ptr<const Benchmark>> OpenGsm8k(const BenchmarkRef& ref, const std::string& data_root);
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenGsm8k(const BenchmarkRef& ref, const std::string& data_root,
+                                                           std::shared_ptr<Graders> graders);
 
 }  // namespace iha::benchmarks

@@ -9,8 +9,7 @@ namespace {
 
 class JsonLines final : public ProblemPool {
  public:
-  JsonLines(std::string bytes, std::string question_field, std::string answer_field)
-      : bytes_(std::move(bytes)), question_field_(std::move(question_field)), answer_field_(std::move(answer_field)) {
+  JsonLines(std::string bytes, ProblemFields fields) : bytes_(std::move(bytes)), fields_(std::move(fields)) {
     for (size_t begin = 0; begin < bytes_.size();) {
       size_t end = bytes_.find('\n', begin);
       if (end == std::string::npos) end = bytes_.size();
@@ -24,19 +23,19 @@ class JsonLines final : public ProblemPool {
   WordProblem At(int64_t row) const override {
     const auto [begin, length] = lines_[static_cast<size_t>(row)];
     const auto object = nlohmann::json::parse(std::string_view(bytes_).substr(begin, length), nullptr, false);
-    return {Field(object, question_field_), Field(object, answer_field_)};
+    return {Field(object, fields_.question), Field(object, fields_.answer), Field(object, fields_.solution),
+            Field(object, fields_.id)};
   }
 
  private:
   static std::string Field(const nlohmann::json& object, const std::string& name) {
-    if (!object.is_object()) return "";
+    if (name.empty() || !object.is_object()) return "";
     const auto it = object.find(name);
     return it != object.end() && it->is_string() ? it->get<std::string>() : "";
   }
 
   const std::string bytes_;
-  const std::string question_field_;
-  const std::string answer_field_;
+  const ProblemFields fields_;
   std::vector<std::pair<size_t, size_t>> lines_;  // begin, length
 };
 
@@ -46,7 +45,7 @@ class Bundled final : public ProblemPool {
   int64_t size() const override { return static_cast<int64_t>(problems_.size()); }
   WordProblem At(int64_t row) const override {
     const BundledProblem& problem = problems_[static_cast<size_t>(row)];
-    return {std::string(problem.question), std::string(problem.answer)};
+    return {.question = std::string(problem.question), .answer = std::string(problem.answer), .solution = "", .id = ""};
   }
 
  private:
@@ -55,9 +54,8 @@ class Bundled final : public ProblemPool {
 
 }  // namespace
 
-std::unique_ptr<const ProblemPool> JsonLinesPool(std::string bytes, std::string question_field,
-                                                 std::string answer_field) {
-  return std::make_unique<JsonLines>(std::move(bytes), std::move(question_field), std::move(answer_field));
+std::unique_ptr<const ProblemPool> JsonLinesPool(std::string bytes, ProblemFields fields) {
+  return std::make_unique<JsonLines>(std::move(bytes), std::move(fields));
 }
 
 std::unique_ptr<const ProblemPool> BundledPool(std::span<const BundledProblem> problems) {

@@ -15,7 +15,17 @@ namespace iha::benchmarks {
 
 struct WordProblem {
   std::string question;
-  std::string answer;  // with its working, as published
+  std::string answer;    // as an exemplar shows it and graders take it
+  std::string solution;  // "" where the data have none beside the answer
+  std::string id;        // "" where the data have none
+};
+
+// Names of the string fields of a row; "" = the data have no such field.
+struct ProblemFields {
+  std::string question;
+  std::string answer;
+  std::string solution = "";
+  std::string id = "";
 };
 
 class ProblemPool {
@@ -26,10 +36,9 @@ class ProblemPool {
   virtual WordProblem At(int64_t row) const = 0;
 };
 
-// One JSON object a line, with the two named string fields. `bytes` must be a file that the manifest has checked: a row
+// One JSON object a line. `bytes` must be a file that the manifest has checked: a row
 // that can't be parsed would be our bug and reads as an empty problem.
-std::unique_ptr<const ProblemPool> JsonLinesPool(std::string bytes, std::string question_field,
-                                                 std::string answer_field);
+std::unique_ptr<const ProblemPool> JsonLinesPool(std::string bytes, ProblemFields fields);
 
 struct BundledProblem {
   std::string_view question;

@@ -4,9 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "benchmarks/graders/graders.h"
 #include "benchmarks/options.h"
 #include "benchmarks/python_random.h"
-#include "benchmarks/scoring/answer_metric.h"
+#include "benchmarks/scoring/stops.h"
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -28,6 +29,7 @@ struct Settings {
   Form form = Form::kPlain;
   std::string system;
   std::string template_date;
+  bool strip_thinking = false;
 };
 
 absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const BenchmarkRef& ref, int64_t pool_size) {
@@ -45,6 +47,9 @@ absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const Benchmark
                                        : ExemplarRule::kLmEval;
   IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(settings.ref, "prompt", {"plain", "chat", "chat_single"}));
   settings.form = form == "plain" ? Form::kPlain : form == "chat" ? Form::kChat : Form::kChatSingle;
+  IHA_ASSIGN_OR_RETURN(const std::string think, ChoiceOption(settings.ref, "think", {"auto", "strip", "keep"}));
+  settings.strip_thinking = think == "strip" || (think == "auto" && settings.form != Form::kPlain);
+  settings.ref.options["think"] = settings.strip_thinking ? "strip" : "keep";
   settings.system = settings.ref.options.at("system");
   settings.template_date = settings.ref.options.at("template_date");
   if (!IsDay(settings.template_date)) {
@@ -66,22 +71,24 @@ std::string StrippedFinalPart(const std::string& answer) {
 class WordProblemBenchmark final : public Benchmark {
  public:
   WordProblemBenchmark(WordProblemProtocol protocol, Settings settings, std::unique_ptr<const ProblemPool> problems,
-                       std::unique_ptr<const ProblemPool> exemplars, const Digest& data_digest)
+                       std::unique_ptr<const ProblemPool> exemplars, const Digest& data_digest,
+                       std::shared_ptr<Graders> graders)
       : protocol_(std::move(protocol)),
         settings_(std::move(settings)),
         problems_(std::move(problems)),
         exemplars_(std::move(exemplars)),
-        data_digest_(data_digest) {
-    for (const MetricInfo& metric : protocol_.info.metrics) {
-      metrics_.push_back(scoring::FindAnswerMetric(metric.name));
-    }
+        data_digest_(data_digest),
+        graders_(std::move(graders)) {
     if (settings_.rule == ExemplarRule::kLmEval && settings_.fewshot > 0) DrawAsLmEval();
   }
 
   const BenchmarkInfo& info() const override { return protocol_.info; }
   const BenchmarkRef& ref() const override { return settings_.ref; }
   int64_t size() const override { return problems_->size(); }
-  std::string ItemId(int64_t index) const override { return fmt::format("test/{}", index); }
+  std::string ItemId(int64_t index) const override {
+    std::string id = problems_->At(index).id;
+    return id.empty() ? fmt::format("test/{}", index) : id;
+  }
   Digest data_digest() const override { return data_digest_; }
 
   Prompt Render(int64_t index) const override {
@@ -89,7 +96,8 @@ class WordProblemBenchmark final : public Benchmark {
     std::vector<WordProblem> shots;
     for (const int32_t row : ExemplarRows(index, problem)) shots.push_back(exemplars_->At(row));
     Prompt prompt;
-    prompt.stops = protocol_.stops;
+    // A stop inside the thinking must not end it: where thinking is stripped, the stops cut what is left (Grade).
+    if (!settings_.strip_thinking) prompt.stops = protocol_.stops;
     if (settings_.form == Form::kPlain) {
       prompt.text = settings_.system + Plain(shots, problem);  // no separator: as that tool does
       return prompt;
@@ -108,24 +116,19 @@ class WordProblemBenchmark final : public Benchmark {
     return prompt;
   }
 
-  std::vector<SampleGrade> Grade(int64_t index, const std::string& text) const override {
+  std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
+                                              const std::vector<MetricInfo>& metrics) const override {
+    std::vector<std::string> answers = texts;
+    if (settings_.strip_thinking) {
+      for (std::string& text : answers) text = scoring::CutAtStops(scoring::WithoutThinking(text), protocol_.stops);
+    }
     const std::string gold = Gold(index);
-    std::vector<SampleGrade> grades;
-    grades.reserve(metrics_.size());
-    for (const scoring::AnswerMetric* metric : metrics_) {
-      SampleGrade grade;
-      grade.metric = metric->name;
-      auto verdict = scoring::Judge(*metric, gold, text);
-      if (verdict.ok()) {
-        grade.extracted = std::move(verdict->extraction.text);
-        grade.valid = verdict->extraction.valid;
-        grade.score = {verdict->correct ? 1 : 0, 1};
-        grade.reason = std::move(verdict->reason);
-      } else {
-        grade.unscored = Unscored::kGraderError;
-        grade.reason = std::string(verdict.status().message());
-      }
-      grades.push_back(std::move(grade));
+    std::vector<std::vector<SampleGrade>> grades(texts.size());
+    for (const MetricInfo& metric : metrics) {
+      const bool whole = metric.name == protocol_.solution_metric;
+      const std::vector<SampleGrade> column =
+          graders_->GradeSamples(metric.name, whole ? problems_->At(index).solution : gold, answers);
+      for (size_t s = 0; s < column.size(); ++s) grades[s].push_back(column[s]);
     }
     return grades;
   }
@@ -145,20 +148,20 @@ class WordProblemBenchmark final : public Benchmark {
   }
 
   std::vector<int32_t> ExemplarRows(int64_t index, const WordProblem& problem) const {
+    if (settings_.fewshot == 0) return {};
+    if (settings_.rule == ExemplarRule::kLmEval) return draws_[static_cast<size_t>(index)];
+    // Where the pool holds the item itself one more is drawn, so that it can be left out.
+    const int32_t drawn = settings_.fewshot + (protocol_.exemplars_are_items ? 1 : 0);
     std::vector<int32_t> rows;
-    if (settings_.fewshot == 0) return rows;
-    switch (settings_.rule) {
-      case ExemplarRule::kFirstN:
-        for (int32_t row = 0; row < settings_.fewshot; ++row) rows.push_back(row);
-        return rows;
-      case ExemplarRule::kPerItem: {
-        // Seeded by the question's text, so that an item keeps its exemplars however the set is cut or ordered.
-        const Digest key = CanonicalWriter("iha.exemplars", 1).Uint(settings_.seed).String(problem.question).Hash();
-        return PythonRandom(key.Prefix64()).Sample(static_cast<int32_t>(exemplars_->size()), settings_.fewshot);
-      }
-      case ExemplarRule::kLmEval:
-        return draws_[static_cast<size_t>(index)];
+    if (settings_.rule == ExemplarRule::kFirstN) {
+      for (int32_t row = 0; row < drawn; ++row) rows.push_back(row);
+    } else {
+      // Seeded by the question's text, so that an item keeps its exemplars however the set is cut or ordered.
+      const Digest key = CanonicalWriter("iha.exemplars", 1).Uint(settings_.seed).String(problem.question).Hash();
+      rows = PythonRandom(key.Prefix64()).Sample(static_cast<int32_t>(exemplars_->size()), drawn);
     }
+    if (protocol_.exemplars_are_items) std::erase(rows, static_cast<int32_t>(index));
+    rows.resize(static_cast<size_t>(settings_.fewshot));
     return rows;
   }
 
@@ -180,39 +183,44 @@ class WordProblemBenchmark final : public Benchmark {
   const std::unique_ptr<const ProblemPool> problems_;
   const std::unique_ptr<const ProblemPool> exemplars_;
   const Digest data_digest_;
-  std::vector<const scoring::AnswerMetric*> metrics_;
+  const std::shared_ptr<Graders> graders_;
   std::vector<std::vector<int32_t>> draws_;  // ExemplarRule::kLmEval: of each item
 };
 
 }  // namespace
 
-std::vector<OptionInfo> WordProblemOptions(const std::string& default_fewshot) {
+std::vector<OptionInfo> WordProblemOptions(const std::string& default_fewshot, const std::string& default_prompt) {
   return {
       {"exemplars", "first_n",
        "first_n: the pool's first rows for every item; per_item: seeded by the item's text; lm_eval: that tool's draw "
        "(one sample() a document, single process)"},
       {"fewshot", default_fewshot, "number of exemplars, 0 to the pool's size"},
       {"fewshot_seed", "1234", "seed of per_item and lm_eval (that tool's fewshot_random_seed)"},
-      {"prompt", "plain", "plain; chat: exemplars as turns; chat_single: everything in one user turn"},
+      {"prompt", default_prompt, "plain; chat: exemplars as turns; chat_single: everything in one user turn"},
       {"system", "", "system instruction; plain puts it in front without a separator, as lm_eval does"},
       {"template_date", "2024-07-26", "the day that a chat template's strftime_now sees, never the clock's"},
+      {"think", "auto",
+       "strip: what stands before the last </think> is dropped for every metric, stops cut the rest; keep; auto: strip "
+       "in the chat forms"},
   };
 }
 
-absl::StatusOr<std::unique_ptr<const Benchmark>> MakeWordProblemBenchmark(WordProblemProtocol protocol,
-                                                                          const BenchmarkRef& ref,
-                                                                          std::unique_ptr<const ProblemPool> problems,
-                                                                          std::unique_ptr<const ProblemPool> exemplars,
-                                                                          const Digest& data_digest) {
-  const int64_t pool_size = exemplars == nullptr ? 0 : exemplars->size();
-  IHA_ASSIGN_OR_RETURN(Settings settings, ReadSettings(protocol.info, ref, pool_size));
-  for (const MetricInfo& metric : protocol.info.metrics) {
-    if (scoring::FindAnswerMetric(metric.name) == nullptr) {
-      return Internal("{}: metric {} has no implementation", protocol.info.name, metric.name);
-    }
+std::vector<MetricInfo> MetricsNamed(const std::vector<std::string>& names) {
+  std::vector<MetricInfo> metrics;
+  for (const std::string& name : names) {
+    if (auto grader = Graders::Find(name); grader.ok()) metrics.push_back({name, grader->description, grader->pure});
   }
+  return metrics;
+}
+
+absl::StatusOr<std::unique_ptr<const Benchmark>> MakeWordProblemBenchmark(
+    WordProblemProtocol protocol, const BenchmarkRef& ref, std::unique_ptr<const ProblemPool> problems,
+    std::unique_ptr<const ProblemPool> exemplars, const Digest& data_digest, std::shared_ptr<Graders> graders) {
+  int64_t pool_size = exemplars == nullptr ? 0 : exemplars->size();
+  if (protocol.exemplars_are_items) --pool_size;
+  IHA_ASSIGN_OR_RETURN(Settings settings, ReadSettings(protocol.info, ref, pool_size));
   return std::make_unique<const WordProblemBenchmark>(std::move(protocol), std::move(settings), std::move(problems),
-                                                      std::move(exemplars), data_digest);
+                                                      std::move(exemplars), data_digest, std::move(graders));
 }
 
 }  // namespace iha::benchmarks

@@ -4,6 +4,8 @@
 
 #include "benchmarks/scoring/extract_lm_eval.h"
 #include "benchmarks/scoring/extract_robust.h"
+#include "benchmarks/scoring/hendrycks.h"
+#include "benchmarks/scoring/math/math_robust.h"
 #include "common/errors.h"
 #include "common/text.h"
 
@@ -32,39 +34,111 @@ Extraction ExtractSelfConsistency(std::string_view output) {
   return FromLmEval(LmEvalGsm8kSelfConsistency(output), "first 'The answer is N' (lm-eval self-consistency)");
 }
 
-std::optional<std::string> LmEvalGold(std::string_view gold) { return LmEvalNormalise(gold); }
-
-Extraction ExtractRobust(std::string_view output) {
-  auto answer = RobustNumber(output);
-  if (!answer.has_value()) return {"", false, "no number found"};
-  return {answer->value.ToString(), true, answer->rule + ": '" + answer->written + "'"};
+std::string Against(const Extraction& extraction, const std::string& answer, bool correct, const std::string& gold) {
+  if (!extraction.valid) return fmt::format("{}: nothing extracted, gold {}", extraction.rule, gold);
+  return fmt::format("{}: {} {} gold {}", extraction.rule, answer, correct ? "equals" : "differs from", gold);
 }
 
-std::string Identity(std::string_view text) { return std::string(text); }
-
-std::optional<std::string> RobustGold(std::string_view gold) {
-  const auto answer = RobustNumber(gold);
-  if (!answer.has_value()) return std::nullopt;
-  return answer->value.ToString();
+template <Extraction (*kExtract)(std::string_view)>
+absl::StatusOr<Verdict> JudgeLmEval(std::string_view gold, std::string_view output) {
+  Verdict verdict{.extraction = kExtract(output), .correct = false, .reason = {}};
+  const std::string answer = LmEvalNormalise(verdict.extraction.text);
+  const std::string expected = LmEvalNormalise(gold);
+  verdict.correct = answer == expected;
+  verdict.reason = Against(verdict.extraction, answer, verdict.correct, expected);
+  return verdict;
 }
 
-constexpr std::array<AnswerMetric, 8> kMetrics = {{
-    {"gsm8k.strict_match", "lm-evaluation-harness 0.4.13 gsm8k strict-match, bug for bug", ExtractStrict,
-     LmEvalNormalise, LmEvalGold},
-    {"gsm8k.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k flexible-extract, bug for bug", ExtractFlexible,
-     LmEvalNormalise, LmEvalGold},
-    {"gsm8k.robust", "iha-eval: ####, boxed, 'answer is' or last number, compared as exact rationals", ExtractRobust,
-     Identity, RobustGold},
-    {"gsm8k_cot.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot strict-match, bug for bug", ExtractCotStrict,
-     LmEvalNormalise, LmEvalGold},
-    {"gsm8k_cot.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k_cot flexible-extract, bug for bug",
-     ExtractFlexible, LmEvalNormalise, LmEvalGold},
-    {"gsm8k_cot_llama.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot_llama strict-match, bug for bug",
-     ExtractCotLlamaStrict, LmEvalNormalise, LmEvalGold},
+Equality EqualTexts(const std::string& a, const std::string& b) {
+  return {a == b, fmt::format("{} {} {}", a, a == b ? "equals" : "differs from", b)};
+}
+
+Equality EqualLmEval(std::string_view a, std::string_view b) {
+  return EqualTexts(LmEvalNormalise(a), LmEvalNormalise(b));
+}
+
+absl::StatusOr<Verdict> JudgeRobustNumber(std::string_view gold, std::string_view output) {
+  const auto expected = RobustNumber(gold);
+  if (!expected.has_value()) {
+    return InvalidArgument("gold: '{}' holds no answer that gsm8k.robust can read; expected a number",
+                           TerminalSafe(gold, 80));
+  }
+  Verdict verdict;
+  verdict.extraction.rule = "no number found";
+  if (const auto answer = RobustNumber(output)) {
+    verdict.extraction = {answer->value.ToString(), true, answer->rule + ": '" + answer->written + "'"};
+    verdict.correct = answer->value == expected->value;
+  }
+  verdict.reason = Against(verdict.extraction, verdict.extraction.text, verdict.correct, expected->value.ToString());
+  return verdict;
+}
+
+Equality EqualRobustNumber(std::string_view a, std::string_view b) {
+  const auto x = RobustNumber(a);
+  const auto y = RobustNumber(b);
+  if (!x.has_value() || !y.has_value()) return {false, "no number found"};
+  return EqualTexts(x->value.ToString(), y->value.ToString());
+}
+
+absl::StatusOr<Verdict> JudgeMathRobust(std::string_view gold, std::string_view output) {
+  MathAnswer answer = ExtractMathAnswer(output);
+  const MathVerdict math = JudgeMath(gold, output);
+  const bool found = answer.found();
+  return Verdict{.extraction = {std::move(answer.text), found, answer.step},
+                 .correct = math.equal(),
+                 .reason = fmt::format("{}; {}: {}", answer.step, NameOf(math.outcome), math.rule)};
+}
+
+Equality EqualMathRobust(std::string_view a, std::string_view b) {
+  const MathVerdict math = JudgeMath(a, b);
+  return {math.equal(), fmt::format("{}: {}", NameOf(math.outcome), math.rule)};
+}
+
+// The gold answer may be a whole solution: then its box counts.
+std::string GoldOfHendrycks(std::string_view gold) {
+  const std::optional<std::string> box = LastBoxed(gold);
+  const std::optional<std::string> inside = box.has_value() ? RemoveBoxed(*box) : std::nullopt;
+  return inside.value_or(std::string(gold));
+}
+
+Equality EqualHendrycks(std::string_view a, std::string_view b) {
+  const std::string x = HendrycksStrip(a).value_or(std::string(a));
+  const std::string y = HendrycksStrip(b).value_or(std::string(b));
+  const bool equal = HendrycksEquivalent(a, b);
+  return {equal, fmt::format("{} {} {}", x, equal ? "equals" : "differs from", y)};
+}
+
+absl::StatusOr<Verdict> JudgeHendrycks(std::string_view gold, std::string_view output) {
+  const std::string_view answer = HendrycksAnswer(output);
+  const bool found = answer.find_first_not_of(" \t\r\n") != std::string_view::npos;
+  const Equality equality = EqualHendrycks(answer, GoldOfHendrycks(gold));
+  const char* rule = answer.size() < output.size() ? "between the first and the last '$'" : "whole output";
+  return Verdict{.extraction = {std::string(answer), found, rule},
+                 .correct = equality.equal,
+                 .reason = fmt::format("{}: {}", rule, equality.reason)};
+}
+
+constexpr std::array<AnswerMetric, 10> kMetrics = {{
+    {"gsm8k.strict_match", "lm-evaluation-harness 0.4.13 gsm8k strict-match, bug for bug", true,
+     JudgeLmEval<ExtractStrict>, EqualLmEval},
+    {"gsm8k.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k flexible-extract, bug for bug", true,
+     JudgeLmEval<ExtractFlexible>, EqualLmEval},
+    {"gsm8k.robust", "iha-eval: ####, boxed, 'answer is' or last number, compared as exact rationals", false,
+     JudgeRobustNumber, EqualRobustNumber},
+    {"gsm8k_cot.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot strict-match, bug for bug", true,
+     JudgeLmEval<ExtractCotStrict>, EqualLmEval},
+    {"gsm8k_cot.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k_cot flexible-extract, bug for bug", true,
+     JudgeLmEval<ExtractFlexible>, EqualLmEval},
+    {"gsm8k_cot_llama.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot_llama strict-match, bug for bug", true,
+     JudgeLmEval<ExtractCotLlamaStrict>, EqualLmEval},
     {"gsm8k_cot_llama.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k_cot_llama flexible-extract, bug for bug",
-     ExtractFlexible, LmEvalNormalise, LmEvalGold},
-    {"gsm8k_cot.self_consistency", "lm-evaluation-harness 0.4.13 gsm8k_cot_self_consistency, bug for bug",
-     ExtractSelfConsistency, LmEvalNormalise, LmEvalGold},
+     true, JudgeLmEval<ExtractFlexible>, EqualLmEval},
+    {"gsm8k_cot.self_consistency", "lm-evaluation-harness 0.4.13 gsm8k_cot_self_consistency, bug for bug", true,
+     JudgeLmEval<ExtractSelfConsistency>, EqualLmEval},
+    {"math.robust", "iha-eval: last box, final answer or last expression, compared as mathematics", false,
+     JudgeMathRobust, EqualMathRobust},
+    {"math.hendrycks", "lm-evaluation-harness 0.4.13 hendrycks_math, bug for bug", false, JudgeHendrycks,
+     EqualHendrycks},
 }};
 
 }  // namespace
@@ -76,25 +150,6 @@ const AnswerMetric* FindAnswerMetric(std::string_view name) {
     if (name == metric.name) return &metric;
   }
   return nullptr;
-}
-
-absl::StatusOr<Verdict> Judge(const AnswerMetric& metric, std::string_view gold, std::string_view output) {
-  const std::optional<std::string> expected = metric.gold(gold);
-  if (!expected.has_value()) {
-    return InvalidArgument("gold: '{}' holds no answer that {} can read; expected a number", TerminalSafe(gold, 80),
-                           metric.name);
-  }
-  Verdict verdict;
-  verdict.extraction = metric.extract(output);
-  const std::string answer = metric.normalise(verdict.extraction.text);
-  verdict.correct = answer == *expected;
-  if (!verdict.extraction.valid) {
-    verdict.reason = fmt::format("{}: nothing extracted, gold {}", verdict.extraction.rule, *expected);
-  } else {
-    verdict.reason = fmt::format("{}: {} {} gold {}", verdict.extraction.rule, answer,
-                                 verdict.correct ? "equals" : "differs from", *expected);
-  }
-  return verdict;
 }
 
 }  // namespace iha::scoring

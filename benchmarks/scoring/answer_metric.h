@@ -1,11 +1,11 @@
-// answer_metric.h: the metrics that compare a short answer in a text with a gold answer, by name.
+// answer_metric.h: the pure metrics that compare an answer in a text with a gold answer, by name.
 //
-// A metric is a value: how an answer is taken from a text, and how two answers become comparable strings. Compat
-// metrics (gsm8k.strict_match, ...) reproduce another tool bug for bug; robust ones are ours; neither is ever silently
-// improved (a change of any verdict changes the benchmark's grader_version). Pure, thread-safe.
+// A metric is a value: how an output is judged against a gold answer, and when two answers are one. Compat metrics
+// (gsm8k.strict_match, math.hendrycks, ...) reproduce another tool bug for bug; robust ones are ours; neither is ever
+// silently improved (a change of any verdict changes the benchmark's grader_version). Metrics that need another process
+// are graders/'s. Pure, thread-safe.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,30 +15,33 @@
 namespace iha::scoring {
 
 struct Extraction {
-  std::string text;    // the answer as the metric's tool logs it; robust: the canonical rational; "" when not valid
+  std::string text;    // the answer as the metric's tool logs it; robust: canonical; "" when not valid
   bool valid = false;  // false: nothing could be extracted (compat metrics then log "[invalid]")
   std::string rule;    // what decided, human-readable
 };
-
-struct AnswerMetric {
-  const char* name;
-  const char* description;  // whose rule, one line
-  Extraction (*extract)(std::string_view output);
-  // What votes group by and what equality compares, from Extraction::text.
-  std::string (*normalise)(std::string_view extracted);
-  // The gold answer in that same form; nullopt when the metric can't read it.
-  std::optional<std::string> (*gold)(std::string_view gold);
-};
-
-std::span<const AnswerMetric> AnswerMetrics();
-const AnswerMetric* FindAnswerMetric(std::string_view name);  // nullptr when unknown
 
 struct Verdict {
   Extraction extraction;
   bool correct = false;
   std::string reason;  // one line: rule, answer, gold
 };
-// InvalidArgument when the metric can't read the gold answer.
-absl::StatusOr<Verdict> Judge(const AnswerMetric& metric, std::string_view gold, std::string_view output);
+
+struct Equality {
+  bool equal = false;
+  std::string reason;  // one line
+};
+
+struct AnswerMetric {
+  const char* name;
+  const char* description;  // whose rule, one line
+  bool raw_votes;           // its tool votes over raw texts, "[invalid]" among them (vote rule first_seen)
+  // InvalidArgument when the metric can't read the gold answer.
+  absl::StatusOr<Verdict> (*judge)(std::string_view gold, std::string_view output);
+  // Whether two answers, as extracted or bare, are one: what votes group by. Not always transitive.
+  Equality (*equal)(std::string_view a, std::string_view b);
+};
+
+std::span<const AnswerMetric> AnswerMetrics();
+const AnswerMetric* FindAnswerMetric(std::string_view name);  // nullptr when unknown
 
 }  // namespace iha::scoring

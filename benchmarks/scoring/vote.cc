@@ -14,12 +14,12 @@ struct Group {
   const Ballot* first = nullptr;
 };
 
-// Valid ballots by (key, score), in order of first appearance.
+// Valid ballots by key, in order of first appearance.
 std::vector<Group> GroupsOf(std::span<const Ballot> ballots) {
   std::vector<Group> groups;
   for (const Ballot& ballot : ballots) {
     if (!ballot.valid) continue;
-    const auto same = [&](const Group& g) { return g.first->key == ballot.key && g.first->score == ballot.score; };
+    const auto same = [&](const Group& g) { return g.first->key == ballot.key; };
     auto it = std::find_if(groups.begin(), groups.end(), same);
     if (it == groups.end()) it = groups.insert(it, Group{0, Rational(ballot.score), &ballot});
     ++it->count;
@@ -129,6 +129,20 @@ VoteResult NsTieMean(int64_t k, std::span<const Ballot> ballots, int32_t invalid
   return result;
 }
 
+VoteResult FirstSeen(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
+  VoteResult result;
+  result.invalid = invalid;
+  const std::vector<Group> groups = GroupsOf(ballots.first(static_cast<size_t>(k)));
+  if (groups.empty()) return result;
+  const int64_t largest = LargestCount(groups);
+  const auto leads = [&](const Group& group) { return group.count == largest; };
+  const auto leader = std::find_if(groups.begin(), groups.end(), leads);
+  result.value = leader->score;
+  result.tie = std::count_if(groups.begin(), groups.end(), leads) > 1 ? 1 : 0;
+  result.winner = leader->first->raw;
+  return result;
+}
+
 VoteResult LmEval(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
   VoteResult result;
   result.invalid = invalid;
@@ -155,13 +169,23 @@ VoteResult LmEval(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
 
 }  // namespace
 
-const char* NameOf(VoteRule rule) { return rule == VoteRule::kLmEval ? "lm_eval" : "ns_tie_mean"; }
+const char* NameOf(VoteRule rule) {
+  switch (rule) {
+    case VoteRule::kNsTieMean:
+      return "ns_tie_mean";
+    case VoteRule::kFirstSeen:
+      return "first_seen";
+    case VoteRule::kLmEval:
+      return "lm_eval";
+  }
+  return "";
+}
 
 absl::StatusOr<VoteRule> ParseVoteRule(std::string_view name) {
-  for (const VoteRule rule : {VoteRule::kNsTieMean, VoteRule::kLmEval}) {
+  for (const VoteRule rule : {VoteRule::kNsTieMean, VoteRule::kFirstSeen, VoteRule::kLmEval}) {
     if (name == NameOf(rule)) return rule;
   }
-  return InvalidArgument("vote rule: unknown '{}'; known: ns_tie_mean, lm_eval", name);
+  return InvalidArgument("vote rule: unknown '{}'; known: ns_tie_mean, first_seen, lm_eval", name);
 }
 
 absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot> ballots) {
@@ -170,7 +194,15 @@ absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot
     return InvalidArgument("maj@k: k = {} but there are {} samples; expected 1 <= k <= samples", k, n);
   const auto invalid = static_cast<int32_t>(
       std::count_if(ballots.begin(), ballots.end(), [](const Ballot& ballot) { return !ballot.valid; }));
-  return rule == VoteRule::kLmEval ? LmEval(k, ballots, invalid) : NsTieMean(k, ballots, invalid);
+  switch (rule) {
+    case VoteRule::kNsTieMean:
+      return NsTieMean(k, ballots, invalid);
+    case VoteRule::kFirstSeen:
+      return FirstSeen(k, ballots, invalid);
+    case VoteRule::kLmEval:
+      return LmEval(k, ballots, invalid);
+  }
+  return Internal("vote: no such rule");
 }
 
 std::optional<Rational> PassAtK(int64_t n, int64_t c, int64_t k) {

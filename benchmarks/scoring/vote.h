@@ -1,8 +1,10 @@
 // vote.h: Maj@k of one item from n >= k graded samples, exactly.
 //
-//   kNsTieMean ("ns_tie_mean", default; NeMo-Skills): invalid answers have no vote; answers with equal key and equal
-//              score form a group; the value is the mean score of the tied leading groups, 0 when nothing is valid. For
-//              k < n: the exact expectation over uniformly random k-subsets of the n samples.
+//   kNsTieMean ("ns_tie_mean", default; NeMo-Skills): invalid answers have no vote; answers with equal key form a
+//   group,
+//              worth what its first sample is; the value is the mean of the tied leading groups, 0 when nothing is
+//              valid. For k < n: the exact expectation over uniformly random k-subsets of the n samples.
+//   kFirstSeen ("first_seen"): the same groups over the first k samples; a tie goes to the group seen first.
 //   kLmEval    ("lm_eval", lm-evaluation-harness majority_vote): the first k samples in index order; votes are raw
 //              extracted strings, "[invalid]" included; a tie goes to the string seen first; no estimator.
 // Pure, thread-safe. Cost: one pass for k = n; about (groups x k^2 x k) small rational operations for k < n.
@@ -19,14 +21,14 @@
 
 namespace iha::scoring {
 
-enum class VoteRule { kNsTieMean = 0, kLmEval };
+enum class VoteRule { kNsTieMean = 0, kFirstSeen, kLmEval };
 const char* NameOf(VoteRule rule);
 // InvalidArgument lists the known names.
 absl::StatusOr<VoteRule> ParseVoteRule(std::string_view name);
 
 struct Ballot {
   std::string raw;  // as extracted
-  std::string key;  // as normalised: what kNsTieMean groups by
+  std::string key;  // of its group: equal answers have equal keys
   bool valid = false;
   Score score;
 };
@@ -35,7 +37,7 @@ struct VoteResult {
   Rational value;                     // in [0, 1]
   Rational tie;                       // probability that leading groups tie; 0 or 1 at k = n
   std::optional<std::string> winner;  // raw string of the first leading group's first sample; kNsTieMean: over all n
-                                      // samples; kLmEval: of the k that vote; nullopt when no answer has a vote
+                                      // samples; else of the k that vote; nullopt when no answer has a vote
   int32_t invalid = 0;                // of all n samples
 };
 

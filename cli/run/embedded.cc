@@ -68,6 +68,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
     arguments.push_back(flag);
     arguments.push_back(value);
   };
+  add("--graders", command.graders);
   if (!flags.models_root.empty()) add("--models-root", flags.models_root);
   if (flags.kv_memory_mib > 0) add("--kv-memory-mib", std::to_string(flags.kv_memory_mib));
   if (flags.max_batch > 0) add("--max-batch", std::to_string(flags.max_batch));

@@ -253,10 +253,16 @@ ALTER TABLE attempt ADD COLUMN permanent INTEGER NOT NULL DEFAULT 0
   CHECK (permanent = 0 OR (permanent = 1 AND event = 'failed'));
 )sql";
 
+// 4. Which samples of an item gave the same answer. Older rows do not know: their votes go by the texts.
+constexpr const char* kGroups = R"sql(
+ALTER TABLE grade ADD COLUMN same_as INTEGER NOT NULL DEFAULT -1 CHECK (same_as BETWEEN -1 AND k);
+)sql";
+
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
     {kWork, kResults, nullptr},
     {kPermanent, nullptr, nullptr},
+    {kGroups, nullptr, nullptr},
 };
 
 // 0 for an empty file.

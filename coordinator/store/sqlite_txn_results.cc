@@ -96,7 +96,7 @@ MaybeOr<ItemResult> SqliteTxn::LoadItem(const JobId& job, int64_t item) {
   IHA_RETURN_IF_ERROR(samples.status());
 
   Statement grades = db_.Query(
-      "SELECT k, metric, extracted, valid, unscored, num, den, reason FROM grade"
+      "SELECT k, metric, extracted, valid, unscored, num, den, reason, same_as FROM grade"
       " WHERE job = ? AND item = ? AND grader_version = ? ORDER BY k, ord");
   grades.Id(job.digest).Int(item).Text(grader_version);
   while (grades.Row()) {
@@ -107,7 +107,8 @@ MaybeOr<ItemResult> SqliteTxn::LoadItem(const JobId& job, int64_t item) {
                                         .valid = grades.GetInt(3) != 0,
                                         .unscored = UnscoredAt(grades, 4),
                                         .score = {grades.GetInt(5), grades.GetInt(6)},
-                                        .reason = grades.GetString(7)});
+                                        .reason = grades.GetString(7),
+                                        .group = static_cast<int32_t>(grades.GetInt(8))});
   }
   IHA_RETURN_IF_ERROR(grades.status());
 
@@ -147,7 +148,7 @@ absl::Status SqliteTxn::InsertItem(const JobId& job, const std::string& grader_v
       const SampleGrade& grade = sample.grades[g];
       IHA_RETURN_IF_ERROR(
           db_.Query("INSERT INTO grade(job, item, k, grader_version, ord, metric, extracted, valid, unscored, num, den,"
-                    " reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                    " reason, same_as) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
               .Id(job.digest)
               .Int(item.index)
               .Int(static_cast<int64_t>(k))
@@ -160,6 +161,7 @@ absl::Status SqliteTxn::InsertItem(const JobId& job, const std::string& grader_v
               .Int(grade.score.num)
               .Int(grade.score.den)
               .Blob(grade.reason)
+              .Int(grade.group)
               .Run());
     }
   }

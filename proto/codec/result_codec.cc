@@ -39,6 +39,7 @@ SampleGrade Read(const wire::SampleGrade& in, const Check& at) {
   out.unscored = ReadUnscored("unscored", in.unscored(), at);
   out.score = ReadScore("score", in.has_score(), in.score(), at);
   out.reason = at.Bytes("reason", in.reason(), kMaxTextBytes);
+  out.group = at.Int32("group", in.group(), 0, kMaxSamples) - 1;
   return out;
 }
 
@@ -145,6 +146,7 @@ void ToWire(const ItemResult& in, wire::ItemResult* out) {
       g->set_unscored(ToWire(grade.unscored));
       Write(grade.score, g->mutable_score());
       g->set_reason(grade.reason);
+      g->set_group(grade.group + 1);
     }
   }
   for (const ItemValue& value : in.values) {

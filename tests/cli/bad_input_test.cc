@@ -281,7 +281,7 @@ TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
   EXPECT_THAT(result.err, HasSubstr("line 2: field \"answer\": missing"));
   EXPECT_THAT(result.out, HasSubstr("{\"id\":1,\"extra\":[1],\"equal\":true,\"reason\":\"equal: "));
   EXPECT_THAT(result.out, HasSubstr("{\"id\":3,\"equal\":false,\"reason\":\"undecided: "));
-  Expect({"iha-eval", "score", "equiv", "--metric", "gsm8k.robust"}, 2, "math.robust", "{}");
+  Expect({"iha-eval", "score", "equiv", "--metric", "math.robus"}, 2, "math.robust", "{}");
 }
 
 TEST_F(BadInput, CheckpointsAreNamed) {

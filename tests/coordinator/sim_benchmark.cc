@@ -28,15 +28,23 @@ class SimBenchmark final : public Benchmark {
   benchmarks::Prompt Render(int64_t index) const override {
     return {.text = fmt::format("item {:04}", index), .messages = {}, .stops = {}};
   }
-  std::vector<SampleGrade> Grade(int64_t index, const std::string& text) const override {
-    const bool right = text == Gold(index);
-    return {GradeOf("sim.exact", text, right), GradeOf("sim.any", text, !text.empty())};
+  std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
+                                              const std::vector<benchmarks::MetricInfo>& metrics) const override {
+    std::vector<std::vector<SampleGrade>> grades;
+    for (const std::string& text : texts) {
+      grades.emplace_back();
+      for (const benchmarks::MetricInfo& metric : metrics) {
+        const bool right = metric.name == "sim.exact" ? text == Gold(index) : !text.empty();
+        grades.back().push_back(GradeOf(metric.name, text, right));
+      }
+    }
+    return grades;
   }
   std::string Gold(int64_t index) const override { return fmt::format("ans{}", index); }
   Digest data_digest() const override { return Sha256Of("sim data " + data_); }
 
  private:
-  static SampleGrade GradeOf(const char* metric, const std::string& text, bool right) {
+  static SampleGrade GradeOf(const std::string& metric, const std::string& text, bool right) {
     SampleGrade grade;
     grade.metric = metric;
     grade.extracted = text;

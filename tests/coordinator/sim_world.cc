@@ -66,7 +66,7 @@ absl::StatusOr<SimWork> DoSimWork(const LeaseGrant& grant, int64_t item, const S
   SimWork work;
   work.item.index = item;
   work.item.item_id = benchmark->ItemId(item);
-  std::vector<std::vector<SampleGrade>> grades;
+  std::vector<std::string> texts;
   const int32_t samples = options.samples >= 0 ? options.samples : grant.job.entry.sampling.samples;
   for (int32_t k = 0; k < samples; ++k) {
     GenKeyInputs inputs{.weights = grant.weights,
@@ -84,11 +84,14 @@ absl::StatusOr<SimWork> DoSimWork(const LeaseGrant& grant, int64_t item, const S
     generation.tokens.assign(generation.text.begin(), generation.text.end());
     generation.finish = FinishReason::kEos;
     generation.prompt_tokens = static_cast<int32_t>(inputs.prompt.size());
-    grades.push_back(benchmark->Grade(item, generation.text));
-    work.item.samples.push_back({.generation = generation.key, .grades = grades.back()});
+    texts.push_back(generation.text);
+    work.item.samples.push_back({.generation = generation.key, .grades = {}});
     work.generations.push_back(std::move(generation));
   }
-  if (grades.empty()) return work;
+  if (texts.empty()) return work;
+  const auto grades =
+      benchmark->Grade(item, texts, benchmarks::BaseMetrics(benchmark->info(), grant.job.entry.metrics));
+  for (size_t s = 0; s < texts.size(); ++s) work.item.samples[s].grades = grades[s];
   IHA_ASSIGN_OR_RETURN(work.item.values, benchmarks::ItemValues(grant.job.entry.metrics, grades));
   return work;
 }

@@ -158,9 +158,10 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
     StoreFixture fixture(db.path());
     ASSERT_TRUE(fixture.store().Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
   }
-  // What the second migration added is taken out again.
+  // What the later migrations added is taken out again.
   Execute(db.path(),
-          "ALTER TABLE attempt DROP COLUMN permanent; UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+          "ALTER TABLE attempt DROP COLUMN permanent; ALTER TABLE grade DROP COLUMN same_as; UPDATE meta SET value = "
+          "'1' WHERE key = 'schema_version'");
   EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 1 is older"));
 
   auto store = OpenSqliteStore({.path = db.path()});

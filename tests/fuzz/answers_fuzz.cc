@@ -18,9 +18,11 @@ void Require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const auto& metric : iha::scoring::AnswerMetrics()) {
-    const iha::scoring::Extraction extraction = metric.extract(text);
-    const std::string normal = metric.normalise(extraction.text);
-    Require(normal.size() <= extraction.text.size());
+    const auto verdict = metric.judge("7", text);
+    Require(verdict.ok());
+    // What was extracted is one answer with itself.
+    const std::string& answer = verdict->extraction.text;
+    if (verdict->extraction.valid) Require(metric.equal(answer, answer).equal);
   }
   if (const auto answer = iha::scoring::RobustNumber(text)) {
     Require(text.find(answer->written) != std::string::npos);

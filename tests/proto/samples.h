@@ -85,6 +85,7 @@ inline ItemResult SampleItem() {
     grade.unscored = Unscored::kGraderError;
     grade.score = {1, 3};
     grade.reason = "numbers equal";
+    grade.group = 1;
   }
   item.values.resize(1);
   ItemValue& value = item.values[0];

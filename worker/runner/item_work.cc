@@ -38,17 +38,28 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
   return work;
 }
 
-absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
-                         const std::vector<Generation>& stored, ItemResult& result) {
-  std::vector<std::vector<SampleGrade>> grades;
-  for (SampleResult& sample : result.samples) {
-    const auto of_sample = [&](const Generation& generation) { return generation.key == sample.generation; };
-    const auto at = std::find_if(stored.begin(), stored.end(), of_sample);
-    if (at != stored.end()) sample.grades = benchmark.Grade(result.index, at->text);
-    grades.push_back(sample.grades);
-  }
+namespace {
+
+// Fills in the grades of all samples and the values.
+absl::Status GradeItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,
+                       const std::vector<std::string>& texts, ItemResult& result) {
+  const std::vector<std::vector<SampleGrade>> grades =
+      benchmark.Grade(result.index, texts, benchmarks::BaseMetrics(benchmark.info(), job.entry.metrics));
+  for (size_t s = 0; s < result.samples.size(); s++) result.samples[s].grades = grades[s];
   IHA_ASSIGN_OR_RETURN(result.values, benchmarks::ItemValues(job.entry.metrics, grades));
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
+                         const std::vector<Generation>& stored, std::vector<std::string> texts, ItemResult& result) {
+  for (size_t s = 0; s < result.samples.size(); s++) {
+    const auto of_sample = [&](const Generation& generation) { return generation.key == result.samples[s].generation; };
+    const auto at = std::find_if(stored.begin(), stored.end(), of_sample);
+    if (at != stored.end()) texts[s] = at->text;
+  }
+  return GradeItem(job, benchmark, texts, result);
 }
 
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,
@@ -66,12 +77,12 @@ absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benc
     }
     return result;
   }
-  std::vector<std::vector<SampleGrade>> grades;
+  std::vector<std::string> texts;
   for (const std::optional<Generation>& generation : work.samples) {
-    grades.push_back(benchmark.Grade(work.index, generation->text));
-    result.samples.push_back({.generation = generation->key, .grades = grades.back()});
+    result.samples.push_back({.generation = generation->key, .grades = {}});
+    texts.push_back(generation->text);
   }
-  IHA_ASSIGN_OR_RETURN(result.values, benchmarks::ItemValues(job.entry.metrics, grades));
+  IHA_RETURN_IF_ERROR(GradeItem(job, benchmark, texts, result));
   return result;
 }
 

@@ -32,10 +32,10 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
                                      PromptEncoder& encoder, const std::vector<int32_t>& eos, int64_t context_tokens,
                                      int64_t index);
 
-// Grades the samples of `result` anew whose generation is among `stored`, from the text that is stored, and computes
-// the values again. For generations that another worker had put first, with another text.
+// Grades `result` anew, generations that are among `stored` by the text that is stored, and computes the values again.
+// `texts`: what its samples were graded by. For generations that another worker had put first, with another text.
 absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
-                         const std::vector<Generation>& stored, ItemResult& result);
+                         const std::vector<Generation>& stored, std::vector<std::string> texts, ItemResult& result);
 
 // Grades each sample and computes the item's values; an item that does not fit is unscored, prompt_too_long.
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark, const ItemWork& work);

@@ -101,12 +101,15 @@ absl::Status ShardRun::Send(ItemWork& work, Outbox& outbox) {
                   .result = {},
                   .regrade = {}};
   IHA_ASSIGN_OR_RETURN(item.result, FinishItem(grant_.job, *benchmark_, work));
+  std::vector<std::string> texts;
   for (size_t sample = 0; sample < work.samples.size(); sample++) {
+    texts.push_back(work.samples[sample]->text);
     if (work.fresh[sample]) item.generations.push_back(*std::move(work.samples[sample]));
   }
   // The lease may be gone by the time this is called: it holds what it needs.
-  item.regrade = [job = grant_.job, benchmark = benchmark_](const std::vector<Generation>& stored, ItemResult& result) {
-    return RegradeFrom(job, *benchmark, stored, result);
+  item.regrade = [job = grant_.job, benchmark = benchmark_, texts = std::move(texts)](
+                     const std::vector<Generation>& stored, ItemResult& result) {
+    return RegradeFrom(job, *benchmark, stored, texts, result);
   };
   outbox.Push(std::move(item));
   work.samples.clear();  // the texts live in the outbox now

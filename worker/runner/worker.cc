@@ -166,7 +166,7 @@ absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(con
   auto& cached = benchmarks_[key];
   // Data may have been imported anew since: an open benchmark that differs from the job is opened again, once.
   if (cached != nullptr && Matches(*cached, job)) return cached;
-  IHA_ASSIGN_OR_RETURN(cached, benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root));
+  IHA_ASSIGN_OR_RETURN(cached, benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root, options_.graders));
   if (Matches(*cached, job)) return cached;
   return FailedPrecondition(
       "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and data "

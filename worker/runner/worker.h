@@ -33,6 +33,7 @@ struct WorkerOptions {
   int64_t incarnation = 0;
   std::string description;  // host, device, threads: for the coordinator's record
   std::string data_root;
+  std::shared_ptr<benchmarks::Graders> graders;  // null: none that need another process
   engine::EngineOptions engine;
   // End when the coordinator has no unfinished job left; FailedPrecondition when jobs are left and none of their models
   // can be served here (an embedded run must not wait for ever).

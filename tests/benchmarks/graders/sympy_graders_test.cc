@@ -3,27 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "tests/support/graders.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/roots.h"
 
 namespace iha::benchmarks {
 namespace {
-
-// The folder of the pinned libraries (./dev exports it), or "".
-std::string GraderLibraries() {
-  const char* value = std::getenv("IHA_EVAL_GRADERS");
-  return value == nullptr ? "" : value;
-}
-
-#define IHA_REQUIRE_GRADERS(var)                                                       \
-  const std::string var = GraderLibraries();                                           \
-  if (var.empty()) {                                                                   \
-    if (testing::DataRequired()) FAIL() << "no grader libraries: run ./dev deps test"; \
-    GTEST_SKIP() << "no grader libraries: run ./dev deps test";                        \
-  }                                                                                    \
-  static_assert(true)
 
 TEST(SympyGraders, MinervaEqualsTheRealToolOnEveryLabelledOutput) {
   IHA_REQUIRE_CASES(cases);

@@ -9,6 +9,7 @@
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/reasoning/demo_problems.h"
+#include "tests/support/chat_ml.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/roots.h"
 
@@ -21,16 +22,8 @@ std::unique_ptr<const Benchmark> Open(const std::string& spec, const std::string
   return opened.ok() ? *std::move(opened) : nullptr;
 }
 
-// SmolLM2's chat template, as far as these messages need it.
-std::string ChatMl(const std::vector<Message>& messages) {
-  std::string text;
-  if (messages.front().role != "system") {
-    text = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n";
-  }
-  for (const Message& message : messages) {
-    text += "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n";
-  }
-  return text + "<|im_start|>assistant\n";
+std::vector<SampleGrade> Graded(const Benchmark& benchmark, int64_t index, const std::string& text) {
+  return benchmark.Grade(index, {text}, benchmark.info().metrics).front();
 }
 
 // The spec that asks for what a labelled row was made with.
@@ -38,8 +31,8 @@ std::string SpecOf(const std::string& task, const std::string& variant) {
   std::string options;
   const auto add = [&](const char* option) { options += (options.empty() ? "?" : "&") + std::string(option); };
   if (task == "gsm8k" && variant != "plain_first_n") add("exemplars=lm_eval");
-  if (variant.find("multiturn") != std::string::npos) add("prompt=chat");
-  if (variant.find("singleturn") != std::string::npos) add("prompt=chat_single");
+  if (variant.find("multiturn") != std::string::npos) add("prompt=chat&think=keep");
+  if (variant.find("singleturn") != std::string::npos) add("prompt=chat_single&think=keep");
   if (variant.find("system") != std::string::npos) add("system=You%20are%20a%20careful%20tutor.");
   if (variant.find("seed7") != std::string::npos) add("fewshot_seed=7");
   if (variant.find("8shot") != std::string::npos) add("fewshot=8");
@@ -59,7 +52,8 @@ TEST(Gsm8k, PromptsOfLmEval) {
     ASSERT_NE(benchmark, nullptr);
     const int64_t index = row["doc_index"];
     const Prompt prompt = benchmark->Render(index);
-    EXPECT_EQ(prompt.messages.empty() ? prompt.text : ChatMl(prompt.messages), row["prompt"]) << task << " " << variant;
+    EXPECT_EQ(prompt.messages.empty() ? prompt.text : testing::ChatMl(prompt.messages), row["prompt"])
+        << task << " " << variant;
     if (!consistency) {
       EXPECT_EQ(prompt.stops, row["until"].get<std::vector<std::string>>()) << task;
     }
@@ -76,7 +70,7 @@ TEST(Gsm8k, LabelledScoresThroughTheBenchmark) {
   ASSERT_NE(benchmark, nullptr);
   EXPECT_EQ(benchmark->size(), 1319);
   for (const auto& row : testing::JsonRows(cases + "/lm_eval/scores_gsm8k.jsonl.gz")) {
-    const auto grades = benchmark->Grade(row["doc_index"], row["output"]);
+    const auto grades = Graded(*benchmark, row["doc_index"], row["output"]);
     ASSERT_EQ(grades.size(), 3u);
     EXPECT_EQ(grades[0].score.num, row["strict_exact_match"]) << row["id"];
     EXPECT_EQ(grades[1].score.num, row["flexible_exact_match"]) << row["id"];
@@ -129,8 +123,8 @@ TEST(Gsm8kDemo, IsBundledAndItsOwnAnswersScore) {
   std::set<std::string> questions;
   for (int64_t i = 0; i < benchmark->size(); ++i) {
     const std::string gold = benchmark->Gold(i);
-    for (const SampleGrade& grade : benchmark->Grade(i, gold)) EXPECT_EQ(grade.score, (Score{1, 1})) << grade.reason;
-    for (const SampleGrade& grade : benchmark->Grade(i, "no idea")) {
+    for (const SampleGrade& grade : Graded(*benchmark, i, gold)) EXPECT_EQ(grade.score, (Score{1, 1})) << grade.reason;
+    for (const SampleGrade& grade : Graded(*benchmark, i, "no idea")) {
       EXPECT_EQ(grade.score, (Score{0, 1}));
       EXPECT_FALSE(grade.valid);
     }

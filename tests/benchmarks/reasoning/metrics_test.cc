@@ -10,21 +10,25 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-SampleGrade Grade(const std::string& extracted, bool correct, bool valid = true) {
+SampleGrade Grade(const std::string& extracted, bool correct, bool valid = true, int32_t group = -1) {
   SampleGrade grade;
   grade.metric = "gsm8k.strict_match";
   grade.extracted = extracted;
   grade.valid = valid;
   grade.score = {correct ? 1 : 0, 1};
+  grade.group = group;
   return grade;
 }
 
 TEST(ItemValues, MeanVoteAndPassAtK) {
-  const std::vector<std::vector<SampleGrade>> grades = {
-      {Grade("1,000", true)}, {Grade("7", false)}, {Grade("1000", true)}, {Grade("[invalid]", false, false)}};
+  const std::vector<std::vector<SampleGrade>> grades = {{Grade("1,000", true, true, 0)},
+                                                        {Grade("7", false, true, 1)},
+                                                        {Grade("1000", true, true, 0)},
+                                                        {Grade("[invalid]", false, false)}};
   const auto values = ItemValues(
       {"gsm8k.strict_match", "maj@4?metric=gsm8k.strict_match", "maj@4?metric=gsm8k.strict_match&rule=lm_eval",
-       "pass@2?metric=gsm8k.strict_match", "maj@5?metric=gsm8k.strict_match", "pass@9?metric=gsm8k.strict_match"},
+       "pass@2?metric=gsm8k.strict_match", "maj@4?metric=gsm8k.strict_match&rule=first_seen",
+       "maj@5?metric=gsm8k.strict_match", "pass@9?metric=gsm8k.strict_match"},
       grades);
   ASSERT_TRUE(values.ok()) << values.status();
   EXPECT_EQ((*values)[0].score, (Score{1, 2}));
@@ -34,9 +38,10 @@ TEST(ItemValues, MeanVoteAndPassAtK) {
   EXPECT_EQ((*values)[2].tie, (Score{1, 1}));  // four raw strings, one vote each
   EXPECT_EQ((*values)[2].score, (Score{1, 1}));
   EXPECT_EQ((*values)[3].score, (Score{5, 6}));  // 1 - C(2,2) / C(4,2)
-  EXPECT_EQ((*values)[4].unscored, Unscored::kUndefined);
+  EXPECT_EQ((*values)[4].tie, (Score{1, 1}));    // as that tool votes
   EXPECT_EQ((*values)[5].unscored, Unscored::kUndefined);
-  EXPECT_EQ((*values)[5].metric, "pass@9?metric=gsm8k.strict_match");
+  EXPECT_EQ((*values)[6].unscored, Unscored::kUndefined);
+  EXPECT_EQ((*values)[6].metric, "pass@9?metric=gsm8k.strict_match");
 }
 
 TEST(ItemValues, OneUnscoredSampleMakesTheItemUnscoredForItsReason) {

@@ -98,7 +98,8 @@ TEST(Options, DefaultsAreFilledIn) {
   const auto opened = OpenBenchmark({"gsm8k_demo", {{"fewshot", "2"}}}, "");
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(ToString((*opened)->ref()),
-            "gsm8k_demo?exemplars=first_n&fewshot=2&fewshot_seed=1234&prompt=plain&system=&template_date=2024-07-26");
+            "gsm8k_demo?exemplars=first_n&fewshot=2&fewshot_seed=1234&prompt=plain&system=&template_date=2024-07-26&"
+            "think=keep");
 }
 
 TEST(Options, TheTemplateDateIsADay) {

@@ -73,10 +73,10 @@ void CheckRows(const std::string& file, const char* strict_name, const char* fle
     const std::string id = row["id"], gold = row["gold"], output = row["output"];
     EXPECT_EQ(LmEvalNormalise(gold), row["gold_norm"]) << id;
     for (const auto& [metric, key] : {std::pair{strict, std::string("strict")}, {flexible, std::string("flexible")}}) {
-      const auto verdict = Judge(*metric, gold, output);
+      const auto verdict = metric->judge(gold, output);
       ASSERT_TRUE(verdict.ok()) << verdict.status();
       EXPECT_EQ(verdict->extraction.text, row[key]) << id << " " << key;
-      EXPECT_EQ(metric->normalise(verdict->extraction.text), row[key + "_norm"]) << id << " " << key;
+      EXPECT_EQ(LmEvalNormalise(verdict->extraction.text), row[key + "_norm"]) << id << " " << key;
       EXPECT_EQ(verdict->correct, row[key + "_exact_match"] == 1) << id << " " << key;
     }
   }

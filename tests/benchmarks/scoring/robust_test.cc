@@ -24,7 +24,7 @@ TEST(Robust, LabelledCases) {
       EXPECT_EQ(answer->value.ToString(), row["extracted"]) << output;
       EXPECT_EQ(answer->rule, row["rule"]) << output;
     }
-    const auto verdict = Judge(Robust(), row["gold"].get<std::string>(), output);
+    const auto verdict = Robust().judge(row["gold"].get<std::string>(), output);
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_EQ(verdict->correct, row["correct"]) << output << ": " << verdict->reason;
     EXPECT_NE(verdict->reason.find(answer.has_value() ? answer->rule : "nothing extracted"), std::string::npos);
@@ -32,7 +32,7 @@ TEST(Robust, LabelledCases) {
 }
 
 TEST(Robust, UnreadableGoldIsAnError) {
-  const auto verdict = Judge(Robust(), "no\nidea", "5");
+  const auto verdict = Robust().judge("no\nidea", "5");
   EXPECT_EQ(verdict.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(verdict.status().message().find("no\\nidea"), std::string::npos);
 }
@@ -75,7 +75,7 @@ TEST(Robust, PublishedSolutionsGetTheirPublishedLabels) {
     int correct = 0;
     for (const auto& row : rows) {
       const std::string gold = row["ground_truth"], output = row[model]["solution"];
-      const auto verdict = Judge(Robust(), gold, output);
+      const auto verdict = Robust().judge(gold, output);
       ASSERT_TRUE(verdict.ok()) << verdict.status();
       correct += verdict->correct ? 1 : 0;
       EXPECT_EQ(verdict->correct, row[model]["is_correct"]) << model << ": " << output << "\n" << verdict->reason;

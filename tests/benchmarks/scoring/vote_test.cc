@@ -9,7 +9,6 @@
 #include <map>
 #include <vector>
 
-#include "benchmarks/scoring/lines.h"
 #include "common/rng.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/roots.h"
@@ -128,6 +127,28 @@ TEST(Vote, TieIsTheMeanOfTheLeadersAndInvalidAnswersHaveNoVote) {
   EXPECT_FALSE(none->winner.has_value());
 }
 
+TEST(Vote, FirstSeenGroupsTheFirstKAndGivesATieToTheEarlierGroup) {
+  const std::vector<Ballot> ballots = {Invalid(),
+                                       {"1,000", "g1", true, {0, 1}},
+                                       {"7", "g2", true, {1, 1}},
+                                       {"7.0", "g2", true, {1, 1}},
+                                       {"1000", "g1", true, {0, 1}}};
+  EXPECT_EQ(*Vote(VoteRule::kFirstSeen, 5, ballots)->winner, "1,000");
+  EXPECT_EQ(Vote(VoteRule::kFirstSeen, 5, ballots)->tie, Rational(1));
+  EXPECT_EQ(Vote(VoteRule::kFirstSeen, 5, ballots)->value, Rational(0));
+  EXPECT_EQ(*Vote(VoteRule::kFirstSeen, 4, ballots)->winner, "7");
+  EXPECT_EQ(Vote(VoteRule::kFirstSeen, 4, ballots)->value, Rational(1));
+  EXPECT_FALSE(Vote(VoteRule::kFirstSeen, 1, ballots)->winner.has_value());
+  EXPECT_EQ(*ParseVoteRule("first_seen"), VoteRule::kFirstSeen);
+}
+
+// Equivalence is not transitive: a group is worth what its first sample is, whatever its others would be.
+TEST(Vote, AGroupIsWorthItsRepresentative) {
+  const std::vector<Ballot> ballots = {{"1/3", "g", true, {1, 1}}, {"0.3334", "g", true, {0, 1}}, Vote1("7", false)};
+  EXPECT_EQ(Vote(VoteRule::kNsTieMean, 3, ballots)->value, Rational(1));
+  EXPECT_EQ(Vote(VoteRule::kFirstSeen, 3, ballots)->value, Rational(1));
+}
+
 TEST(Vote, LmEvalRuleLetsInvalidVoteAndTakesTheFirstSeen) {
   const Ballot invalid{"[invalid]", "[invalid]", false, {0, 1}};
   const std::vector<Ballot> ballots = {invalid, invalid, Vote1("a", true), Vote1("a", true), Vote1("a", true)};
@@ -146,22 +167,6 @@ TEST(Vote, RefusesKOutsideTheSamples) {
   EXPECT_EQ(Vote(VoteRule::kNsTieMean, 0, ballots).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Vote(VoteRule::kLmEval, 2, ballots).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ParseVoteRule("first").status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(Vote, LabelledMajorities) {
-  IHA_REQUIRE_CASES(cases);
-  const auto rows = testing::JsonRows(cases + "/lm_eval/scores_majority.jsonl.gz");
-  ASSERT_EQ(rows.size(), 40u);
-  for (const auto& row : rows) {
-    const auto outputs = row["outputs"].get<std::vector<std::string>>();
-    const std::pair<const char*, int64_t> columns[] = {{"score-first", 1}, {"maj@8", 8}, {"maj@64", 64}};
-    for (const auto& [name, k] : columns) {
-      const auto vote = VoteLine("gsm8k_cot.self_consistency", VoteRule::kLmEval, k, row["gold"], outputs);
-      ASSERT_TRUE(vote.ok()) << vote.status();
-      EXPECT_EQ(*vote->winner, row[name]["answer"]) << row["id"] << " " << name;
-      EXPECT_EQ(vote->correct, Rational(row[name]["exact_match"].get<int64_t>())) << row["id"] << " " << name;
-    }
-  }
 }
 
 double Decimal(const Rational& value) { return std::strtod(value.ToFixed(20).c_str(), nullptr); }

@@ -1,0 +1,52 @@
+#include "benchmarks/graders/lines.h"
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+
+namespace iha::benchmarks {
+
+using scoring::Ballot;
+using scoring::VoteResult;
+using scoring::VoteRule;
+
+absl::StatusOr<ScoreLineResult> ScoreLine(Graders& graders, const std::string& metric, const std::string& gold,
+                                          const std::string& output) {
+  IHA_ASSIGN_OR_RETURN(scoring::Verdict verdict, graders.Judge(metric, gold, output));
+  ScoreLineResult result;
+  if (!verdict.extraction.text.empty() || verdict.extraction.valid) result.extracted = verdict.extraction.text;
+  result.correct = verdict.correct;
+  result.reason = std::move(verdict.reason);
+  return result;
+}
+
+std::vector<Ballot> BallotsOf(const std::vector<const SampleGrade*>& grades) {
+  std::vector<Ballot> ballots;
+  ballots.reserve(grades.size());
+  for (const SampleGrade* grade : grades) {
+    // Rows from before groups vote by their texts.
+    std::string key = grade->group >= 0 ? fmt::format("#{}", grade->group) : grade->extracted;
+    ballots.push_back({grade->extracted, std::move(key), grade->valid, grade->score});
+  }
+  return ballots;
+}
+
+VoteRule RuleFor(VoteRule rule, std::string_view metric) {
+  const scoring::AnswerMetric* pure = scoring::FindAnswerMetric(metric);
+  return rule == VoteRule::kFirstSeen && pure != nullptr && pure->raw_votes ? VoteRule::kLmEval : rule;
+}
+
+absl::StatusOr<VoteLineResult> VoteLine(Graders& graders, const std::string& metric, VoteRule rule, int64_t k,
+                                        const std::string& gold, const std::vector<std::string>& outputs) {
+  IHA_RETURN_IF_ERROR(Graders::Find(metric).status());
+  const std::vector<SampleGrade> grades = graders.GradeSamples(metric, gold, outputs);
+  std::vector<const SampleGrade*> all;
+  for (const SampleGrade& grade : grades) {
+    if (grade.unscored == Unscored::kGraderUnavailable) return FailedPrecondition("{}", grade.reason);
+    if (grade.unscored != Unscored::kScored) return InvalidArgument("{}", grade.reason);
+    all.push_back(&grade);
+  }
+  IHA_ASSIGN_OR_RETURN(VoteResult vote, scoring::Vote(RuleFor(rule, metric), k, BallotsOf(all)));
+  return VoteLineResult{std::move(vote.winner), std::move(vote.value), std::move(vote.tie), vote.invalid};
+}
+
+}  // namespace iha::benchmarks
