@@ -52,7 +52,7 @@ TEST_F(BadInput, UsageErrorsExit2) {
   Expect({"iha-eval", "run", "--temperature", "-1"}, 2, "--temperature");
   Expect({"iha-eval", "sweep", "example", "bogus"}, 2, "expected one of: table1, table2, ruler");
   Expect({"iha-eval", "vote", "--metric", "bogus"}, 2, "gsm8k.robust");
-  Expect({"iha-eval", "vote", "--metric", "gsm8k.robust", "--rule", "bogus"}, 2, "ns_tie_mean, lm_eval");
+  Expect({"iha-eval", "vote", "--metric", "gsm8k.robust", "--rule", "bogus"}, 2, "ns_tie_mean, first_seen, lm_eval");
   Expect({"iha-eval", "table", "--db", "x", "--sweep", "ab", "--format", "md", "--json"}, 2,
          "--json excludes --format");
   Expect({"iha-eval", "bench", "show", "gsm8k?fewshot=8"}, 2, "give its name alone, gsm8k");
