@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "proto/link/address.h"
@@ -214,7 +215,8 @@ absl::Status Table(const Flags& flags) {
 
 void AddEndpoint(CLI::App* sub, Flags& flags) {
   sub->add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path");
-  sub->add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator");
+  sub->add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator; default 30")
+      ->check(RealNumber(0, 1e9));
   sub->add_option("--token-file", flags.token_file, "file with the coordinator's token");
   sub->add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
   sub->add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");

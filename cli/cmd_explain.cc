@@ -6,6 +6,7 @@
 #include "benchmarks/benchmark.h"
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/store/explain.h"
@@ -179,9 +180,10 @@ void AddExplain(CLI::App& app, Command& command) {
   explain->add_option("--db", flags->db, "database file")->required();
   explain->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
   explain->add_option("--model", flags->model, "model, as tables name it")->required();
-  explain->add_option("--item", flags->item, "index of the item, from 0")->required();
-  explain->add_option("--entry", flags->entry, "which of the sweep's benchmarks, from 0; default 0");
-  explain->add_option("--sample", flags->sample, "this sample only, from 0");
+  explain->add_option("--item", flags->item, "index of the item, from 0")->check(WholeNumber(0, INT64_MAX))->required();
+  explain->add_option("--entry", flags->entry, "which of the sweep's benchmarks, from 0; default 0")
+      ->check(WholeNumber(0, INT32_MAX));
+  explain->add_option("--sample", flags->sample, "this sample only, from 0")->check(WholeNumber(0, INT32_MAX));
   explain->add_option("--data-root", command.data_root, "benchmark data");
   explain->add_flag("--json", flags->json, "one JSON object");
   explain->footer(

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/flop_audit.h"
@@ -60,9 +61,9 @@ void AddInspect(CLI::App& app, Command& command) {
       ->add_option("--lengths", flags->lengths,
                    "prompt lengths that FLOP per token are given at; else 1024,4096, with --against the context")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
+      ->check(WholeNumber(1, uint64_t{1} << 32));
   inspect->add_option("--against", flags->against, "audit that this checkpoint costs the same FLOP; exit 5 if not");
-  inspect->add_option("--tolerance", flags->tolerance, "percent that --against allows")->check(CLI::NonNegativeNumber);
+  inspect->add_option("--tolerance", flags->tolerance, "percent that --against allows")->check(RealNumber(0, 1e9));
   inspect->add_flag("--json", flags->json, "one JSON object");
   inspect->footer(
       "Example:\n  iha-eval inspect iha-checkpoint --lengths 1024,4096\n"

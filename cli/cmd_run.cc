@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
@@ -7,7 +9,9 @@
 #include "cli/run/embedded.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/module_path.h"
+#include "common/runnable_numerics.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/planner/planner.h"
@@ -20,7 +24,18 @@
 namespace iha::cli {
 namespace {
 
-constexpr int64_t kMaxMib = int64_t{1} << 30;  // in bytes it still fits
+constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
+
+// Of the local workers; without this they would wait for a job that they can run.
+absl::Status CheckNumerics(const NumericsSpec& wanted) {
+  if (wanted.torch()) IHA_RETURN_IF_ERROR(FindBackendModule("torch"));
+  std::vector<std::string> ids;
+  for (const NumericsSpec& spec : RunnableNumerics(wanted.backend == "torch-cuda" ? "cuda" : "cpu")) {
+    if (spec.Id() == wanted.Id()) return absl::OkStatus();
+    if (spec.backend != "fake") ids.push_back(spec.Id());
+  }
+  return Unavailable("numerics {}: not in this build; it runs {}", wanted.Id(), fmt::join(ids, ", "));
+}
 
 struct Request {
   SweepSpec spec;  // all defaults filled in
@@ -94,8 +109,8 @@ int Run(const Command& command, RunFlags flags) {
     return Fail("run", status);
   }
   if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
-  if (request->spec.numerics.torch()) {
-    if (const absl::Status torch = FindBackendModule("torch"); !torch.ok()) return Fail("run", torch);
+  if (const absl::Status numerics = CheckNumerics(request->spec.numerics); !numerics.ok()) {
+    return Fail("run", numerics);
   }
   if (!flags.quiet) NoteEqualSamples(request->spec);
   if (flags.dry_run) {
@@ -113,6 +128,17 @@ int Run(const Command& command, RunFlags flags) {
   return kExitUnavailable;
 }
 
+// A sweep file says these itself; they would be passed over in silence.
+absl::Status CheckNotBoth(const CLI::App& run, const RunFlags& flags) {
+  if (flags.sweep_file.empty()) return absl::OkStatus();
+  for (const char* flag :
+       {"--bench", "--samples", "--temperature", "--top-p", "--top-k", "--seed", "--limit", "--fewshot",
+        "--max-new-tokens", "--metric", "--tag", "--device", "--numerics", "--kv-dtype"}) {
+    if (run.count(flag) > 0) return InvalidArgument("{}: not together with --sweep; say it in the file", flag);
+  }
+  return absl::OkStatus();
+}
+
 int RunExample(const std::string& name) {
   const auto text = ExampleSweep(name);
   if (!text.ok()) return FailUsage("sweep example", text.status());
@@ -121,14 +147,14 @@ int RunExample(const std::string& name) {
 }
 
 void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
-  sub->add_option("--samples", f.samples, "samples an item")->check(CLI::PositiveNumber);
-  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000")->check(CLI::Range(0.0, 1000.0));
-  sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]")->check(CLI::Range(0.0, 1.0));
-  sub->add_option("--top-k", f.top_k, "0 = off")->check(CLI::NonNegativeNumber);
-  sub->add_option("--seed", f.seed, "of the random streams")->check(CLI::NonNegativeNumber);
-  sub->add_option("--limit", f.limit, "first N items only")->check(CLI::PositiveNumber);
-  sub->add_option("--fewshot", f.fewshot, "exemplars in the prompt")->check(CLI::NonNegativeNumber);
-  sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens")->check(CLI::PositiveNumber);
+  sub->add_option("--samples", f.samples, "samples an item")->check(WholeNumber(1, INT32_MAX));
+  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000")->check(RealNumber(0, 1000));
+  sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]")->check(RealNumber(0, 1));
+  sub->add_option("--top-k", f.top_k, "0 = off")->check(WholeNumber(0, INT32_MAX));
+  sub->add_option("--seed", f.seed, "of the random streams")->check(WholeNumber(0, UINT64_MAX));
+  sub->add_option("--limit", f.limit, "first N items only")->check(WholeNumber(1, INT64_MAX));
+  sub->add_option("--fewshot", f.fewshot, "exemplars in the prompt")->check(WholeNumber(0, INT64_MAX));
+  sub->add_option("--max-new-tokens", f.max_new_tokens, "generation limit in tokens")->check(WholeNumber(1, INT32_MAX));
   sub->add_option("--metric", f.metrics, "repeatable; default: the benchmark's");
   sub->add_option("--tag", f.tag, "free text that makes this another sweep");
 }
@@ -143,9 +169,9 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--sweep", flags->sweep_file, "sweep.json instead of --model and --bench; - = stdin");
   AddSamplingFlags(run, *flags);
   run->add_flag("--dry-run", flags->dry_run, "print jobs, items and estimated tokens, run nothing");
-  run->add_option("--workers", flags->workers, "worker processes")->check(CLI::Range(1, 1024));
+  run->add_option("--workers", flags->workers, "worker processes; default 1")->check(WholeNumber(1, 1024));
   run->add_option("--threads", flags->threads, "threads of each worker; 0 = cores / workers")
-      ->check(CLI::Range(0, 1024));
+      ->check(WholeNumber(0, 1024));
   run->add_option("--device", flags->device, "auto, cpu, cuda, emulated")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "emulated"}));
   run->add_option("--numerics", flags->numerics, "exact, fast, torch; fake for iha_fake checkpoints")
@@ -153,8 +179,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--kv-dtype", flags->kv_dtype, "f32 or bf16 (another numerics id)")
       ->check(CLI::IsMember({"f32", "bf16"}));
   run->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache of each worker; 0 = a quarter of what is free")
-      ->check(CLI::Range(int64_t{0}, kMaxMib));
-  run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(CLI::Range(0, 1 << 20));
+      ->check(WholeNumber(0, kMaxMib));
+  run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
   run->add_option("--data-root", command.data_root, "benchmark data");
   run->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
@@ -168,7 +194,10 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--fault", flags->fault, "arm fault points, for crash tests")->group("");
   run->add_option("--worker-fault", flags->worker_fault, "the same in each worker's first life")->group("");
   run->footer("Example:\n  iha-eval run --model SmolLM2-135M-Instruct --bench gsm8k --limit 20 --out out");
-  run->callback([flags, &command] { command.exit_code = Run(command, *flags); });
+  run->callback([run, flags, &command] {
+    const absl::Status status = CheckNotBoth(*run, *flags);
+    command.exit_code = status.ok() ? Run(command, *flags) : FailUsage("run", status);
+  });
 
   CLI::App* sweep = app.add_subcommand("sweep", "Sweep files");
   sweep->require_subcommand(1);

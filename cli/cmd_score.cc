@@ -5,6 +5,7 @@
 #include "benchmarks/graders/lines.h"
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/jsonl_tool.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
@@ -162,7 +163,7 @@ void AddScore(CLI::App& app, Command& command) {
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
   vote->add_option("--metric", flags->metric, "extracts and grades:\n" + Listed(MetricsOf("")))->required();
   vote->add_option("--rule", flags->rule, "ns_tie_mean, first_seen or lm_eval");
-  vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(CLI::NonNegativeNumber);
+  vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(WholeNumber(0, INT64_MAX));
   vote->footer(
       "Example:\n  echo '{\"id\":1,\"gold\":\"7\",\"outputs\":[\"#### 7\",\"#### 7\",\"#### 8\"]}' | "
       "iha-eval vote --metric gsm8k.robust --rule ns_tie_mean --k 3");

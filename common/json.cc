@@ -146,7 +146,10 @@ absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool 
     // `byte` counts from 1 and points at the last byte read.
     return SyntaxError(text, error.byte > 0 ? error.byte - 1 : 0, where);
   } catch (const typename Value::exception& error) {
-    return InvalidArgument("{}: {}", where, TerminalSafe(error.what()));  // a number out of the range of double
+    // A number out of the range of double. Without the library's class of errors, which stands in brackets.
+    const std::string_view what = error.what();
+    const size_t class_end = what.find("] ");
+    return InvalidArgument("{}: {}", where, TerminalSafe(class_end == what.npos ? what : what.substr(class_end + 2)));
   }
 }
 

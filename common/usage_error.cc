@@ -83,7 +83,12 @@ std::string Describe(const Place& place, const std::vector<std::string>& words, 
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()) {
     return fmt::format("unexpected argument \"{}\"", TerminalSafe(extra.front(), 80));
   }
-  return error.what();
+  std::string said = error.what();
+  // "--out: At Most 1 required but received 2"
+  if (const size_t at = said.find(": At Most 1 required but received "); at != std::string::npos) {
+    said = said.substr(0, at) + " is given more than once";
+  }
+  return said;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/file.h"
+#include "common/flag_checks.h"
 #include "common/shutdown.h"
 #include "common/text.h"
 #include "common/usage_error.h"
@@ -135,11 +136,11 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
   app.add_option("--device", flags.device, "cpu; cuda or cuda:N for sweeps with torch numerics")->capture_default_str();
-  app.add_option("--threads", flags.threads, "0 = all cores")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = a quarter of the free memory")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--max-batch", flags.max_batch, "sequences in a step; 0 = default")->check(CLI::NonNegativeNumber);
-  app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0, uint64_t{1} << 30));
+  app.add_option("--max-batch", flags.max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
+  app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
   app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
@@ -147,8 +148,9 @@ int Main(int argc, char** argv) {
   app.add_option("--graders", flags.graders, "folder with the libraries of math.minerva and math.prm800k");
   app.add_option("--id", flags.id, "worker name; default host-pid");
   app.add_flag("--exit-when-done", flags.exit_when_done, "end when no unfinished job is left");
-  app.add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator");
-  app.add_option("--drain", flags.drain_s, "seconds for begun work after SIGTERM");
+  app.add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator")
+      ->check(WholeNumber(0, 1 << 30));
+  app.add_option("--drain", flags.drain_s, "seconds for begun work after SIGTERM")->check(WholeNumber(0, 1 << 30));
   app.add_option("--token-file", flags.token_file, "file with the coordinator's token");
   app.add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
   app.add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");

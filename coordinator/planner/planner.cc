@@ -15,6 +15,7 @@ constexpr int32_t kMaxNewTokens = 1 << 20;
 // No more than what the wire carries (proto/codec): a worker must be able to read every job that is planned.
 constexpr double kMaxTemperature = 1000;
 constexpr size_t kMaxTagBytes = 1024;
+constexpr size_t kMaxOptionBytes = 65536;
 constexpr size_t kMaxModels = 1000;
 constexpr size_t kMaxEntries = 1000;
 
@@ -69,6 +70,24 @@ absl::Status ValidateNumerics(const NumericsSpec& n) {
   return one_of("kv_dtype", n.kv_dtype, {"f32", "bf16"});
 }
 
+absl::Status ValidateTag(const std::string& tag) {
+  if (tag.size() > kMaxTagBytes) return InvalidArgument("run_tag: {} bytes; at most {}", tag.size(), kMaxTagBytes);
+  if (TerminalSafe(tag) == tag) return absl::OkStatus();
+  return InvalidArgument("run_tag: \"{}\"; expected one line of printable UTF-8", TerminalSafe(tag, 80));
+}
+
+absl::Status ValidateOptions(const BenchmarkRef& benchmark, const std::string& where) {
+  for (const auto& [name, value] : benchmark.options) {
+    if (value.size() > kMaxOptionBytes) {
+      return InvalidArgument("{}: option {}: {} bytes; at most {}", where, name, value.size(), kMaxOptionBytes);
+    }
+    if (!IsValidUtf8(value)) {
+      return InvalidArgument("{}: option {}: \"{}\"; expected UTF-8", where, name, TerminalSafe(value, 80));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::string& where, SweepEntry* entry) {
   IHA_RETURN_IF_ERROR(ValidateSampling(entry->sampling, where));
   if (entry->limit.has_value() && *entry->limit < 1) {
@@ -76,6 +95,7 @@ absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::s
   }
   if (benchmark.size() < 1) return InvalidArgument("{}: the benchmark has no items", where);
   entry->benchmark = benchmark.ref();
+  IHA_RETURN_IF_ERROR(ValidateOptions(entry->benchmark, where));
   if (entry->limit.has_value() && *entry->limit >= benchmark.size()) entry->limit.reset();
   absl::StatusOr<std::vector<std::string>> metrics =
       benchmarks::ResolveMetrics(benchmark.info(), entry->sampling, entry->metrics);
@@ -90,6 +110,7 @@ absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener
   SweepSpec out = spec;
   IHA_RETURN_IF_ERROR(NormalizeModels(&out.models));
   IHA_RETURN_IF_ERROR(ValidateNumerics(out.numerics));
+  IHA_RETURN_IF_ERROR(ValidateTag(out.run_tag));
   if (out.entries.empty()) return InvalidArgument("benchmarks: empty; name at least one benchmark");
   if (out.entries.size() > kMaxEntries) {
     return InvalidArgument("benchmarks: {}; at most {}", out.entries.size(), kMaxEntries);

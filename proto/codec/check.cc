@@ -68,6 +68,11 @@ std::string Check::Line(const char* field, const std::string& value, size_t max_
   return value;
 }
 
+std::string Check::Text(const char* field, const std::string& value, size_t max_bytes) const {
+  if (!IsValidUtf8(value)) Fail(field, fmt::format("\"{}\"", value), "UTF-8");
+  return Bytes(field, value, max_bytes);
+}
+
 std::string Check::Name(const char* field, const std::string& value) const {
   if (value.empty()) Fail(field, "nothing", "a name");
   return Line(field, value, kMaxNameBytes);

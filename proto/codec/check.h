@@ -41,6 +41,8 @@ class Check {
   std::string Line(const char* field, const std::string& value, size_t max_bytes) const;
   // As Line, and not empty.
   std::string Name(const char* field, const std::string& value) const;
+  // Valid UTF-8, line breaks included, at most max_bytes.
+  std::string Text(const char* field, const std::string& value, size_t max_bytes) const;
   // Any bytes, at most max_bytes.
   std::string Bytes(const char* field, const std::string& value, size_t max_bytes) const;
   // 32 raw bytes.

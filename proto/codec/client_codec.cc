@@ -1,6 +1,7 @@
 // The calls of people and CI.
 #include <limits>
 
+#include "common/text.h"
 #include "proto/codec/parts.h"
 
 namespace iha::codec {
@@ -49,7 +50,7 @@ void ToWire(const SweepProgress& in, wire::SweepProgress* out) {
     wire::JobProgress* to = out->add_jobs();
     to->set_job(RawBytes(job.job.digest));
     to->set_model(job.model);
-    to->set_entry(job.entry);
+    to->set_entry(TerminalSafe(job.entry, kMaxLineBytes - 3));  // cut, it ends in "..."
     to->set_state(job.state);
     to->set_planned(job.planned);
     to->set_scored(job.scored);

@@ -15,6 +15,7 @@ inline constexpr size_t kDigestBytes = 32;
 inline constexpr size_t kMaxIdBytes = 128;        // worker and request ids
 inline constexpr size_t kMaxNameBytes = 1024;     // models, benchmarks, metrics, options, versions
 inline constexpr size_t kMaxLineBytes = 4096;     // one line for people
+inline constexpr size_t kMaxOptionBytes = 65536;  // a benchmark option's value; the planner refuses more
 inline constexpr size_t kMaxTextBytes = 8 << 20;  // one generation
 inline constexpr size_t kMaxTableBytes = 32 << 20;
 inline constexpr int kMaxTokens = 1 << 20;   // one generation or prompt

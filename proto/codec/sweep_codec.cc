@@ -44,7 +44,7 @@ BenchmarkRef Read(const wire::BenchmarkRef& in, const Check& at) {
     const Check option = at.Sub("options", i);
     const std::string key = option.Name("key", in.options(i).key());
     if (!out.options.empty() && key <= out.options.rbegin()->first) option.Fail("key", key, "keys in increasing order");
-    out.options.emplace(key, option.Line("value", in.options(i).value(), kMaxLineBytes));
+    out.options.emplace(key, option.Text("value", in.options(i).value(), kMaxOptionBytes));
   }
   return out;
 }

@@ -126,6 +126,40 @@ TEST_F(BadInput, RunNamesTheFlag) {
          3, "data import");
 }
 
+TEST_F(BadInput, NumbersAreTakenAsTheyAreWrittenOrRefused) {
+  const auto run = [&](const std::string& flag, const std::string& value) {
+    return std::vector<std::string>{"iha-eval",   "run",     "--model",   Path("fake"), "--bench",
+                                    "gsm8k_demo", "--limit", "1",         "--numerics", "fake",
+                                    "--out",      Path("o"), "--dry-run", flag,         value};
+  };
+  Expect(run("--samples", "0"), 2, "--samples: found \"0\", expected a whole number from 1 to 2147483647");
+  Expect(run("--samples", "99999999999"), 2, "--samples: found \"99999999999\", expected");
+  Expect(run("--samples", "4097"), 2, "samples 4097; expected 1 to 4096");
+  Expect(run("--seed", "-1"), 2, "--seed: found \"-1\", expected a whole number from 0;");
+  // The parser's own conversion takes the largest seed for this.
+  Expect(run("--seed", "18446744073709551616"), 2, "--seed: found \"18446744073709551616\"");
+  Expect(run("--seed", "0x10"), 2, "--seed: found \"0x10\"");
+  Expect(run("--fewshot", "99999999999999999999"), 2, "--fewshot: found \"99999999999999999999\"");
+  Expect(run("--top-k", "-1"), 2, "--top-k: found \"-1\", expected a whole number from 0");
+  Expect(run("--temperature", "nan"), 2, "--temperature: found \"nan\", expected a number from 0 to 1000");
+  Expect(run("--temperature", "inf"), 2, "--temperature: found \"inf\"");
+  Expect(run("--temperature", ""), 2, "--temperature: found \"\"");
+  Expect(run("--temperature", "1x"), 2, "--temperature: found \"1x\"");
+  Expect(run("--top-p", "2"), 2, "--top-p: found \"2\", expected a number from 0 to 1");
+  Expect(run("--top-p", "0"), 2, "top_p 0; expected a number in (0, 1]");
+  Expect(run("--max-new-tokens", "1048577"), 2, "max_new_tokens 1048577; expected 1 to 1048576");
+  Expect(run("--kv-memory-mib", "-1"), 2,
+         "--kv-memory-mib: found \"-1\", expected a whole number from 0 to 1073741824");
+  Expect(run("--limit", "1"), 2, "--limit is given more than once");
+  EXPECT_EQ(RunProgram(run("--seed", "18446744073709551615")).exit.code, 0);
+  EXPECT_EQ(RunProgram(run("--kv-memory-mib", "0")).exit.code, 0);
+  Expect({"iha-eval", "vote", "--metric", "gsm8k.robust", "--k", "-1"}, 2, "--k: found \"-1\"");
+  Expect({"iha-eval", "list", "--coordinator", "unix:" + Path("c"), "--deadline", "nan"}, 2,
+         "--deadline: found \"nan\"");
+  Expect({"iha-worker", "--coordinator", "unix:" + Path("c"), "--threads", "-1"}, 2, "--threads: found \"-1\"");
+  Expect({"iha-eval", "generate", "--model", Path("fake"), "--n", "0"}, 2, "--n: found \"0\", expected a whole number");
+}
+
 // A name that the command line gets wrong is a usage error in every command; in a file it is bad input.
 TEST_F(BadInput, UnknownNamesAreUsageErrorsOnTheCommandLineOnly) {
   const std::vector<std::string> run = {"iha-eval", "run", "--model", Path("fake"), "--numerics", "fake", "--bench"};
@@ -168,6 +202,22 @@ TEST_F(BadInput, SweepFilesNameThePlace) {
   Write("version.json", R"({"version": 2, "models": ["fake"], "benchmarks": ["gsm8k_demo"]})");
   Expect({"iha-eval", "run", "--sweep", Path("version.json")}, 3, "version: found 2; expected 1");
   Expect({"iha-eval", "run", "--sweep", Path("absent.json")}, 3, "absent.json");
+  const auto with = [&](const std::string& fields) {
+    Write("s.json", R"({"version": 1, "models": ["fake"], "benchmarks": ["gsm8k_demo"])" + fields + "}");
+    return std::vector<std::string>{"iha-eval",      "run",       "--sweep", Path("s.json"),
+                                    "--models-root", dir_.path(), "--out",   Path("o")};
+  };
+  Expect(with(R"(, "run_tag": "a", "run_tag": "b")"), 3, "s.json: field \"run_tag\" is there twice in one object");
+  Expect(with(R"(, "run_tag": "a\nb")"), 3, "s.json: run_tag: \"a\\nb\"; expected one line of printable UTF-8");
+  Expect(with(R"(, "template_date": "2024-02-30")"), 3, "s.json: template_date: found \"2024-02-30\"");
+  Expect(with(R"(, "run_tag": ")" + std::string(17 << 20, 'x') + "\""), 3, "expected at most 16777216");
+  // Local workers would wait for good.
+  Expect(with(R"(, "numerics": {"backend": "cuda-fast"})"), 4, "numerics cuda-fast/");
+  Expect(with(R"(, "numerics": {"weights_dtype": "bf16"})"), 4, "not in this build; it runs cpu-exact/");
+  // What the file says is not overruled, nor passed over in silence.
+  std::vector<std::string> both = with("");
+  both.insert(both.end(), {"--temperature", "0.6"});
+  Expect(both, 2, "--temperature: not together with --sweep; say it in the file");
 }
 
 TEST_F(BadInput, DatabasesAreCheckedBeforeUse) {

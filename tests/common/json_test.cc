@@ -26,7 +26,7 @@ TEST(Json, ErrorsNameLineAndColumn) {
   EXPECT_EQ(ParseError("{} {}"), "f.json:1:4: not valid JSON at \"{}\"");
   EXPECT_THAT(ParseError("[\"\x1b[31m\"]"), HasSubstr("\\x1B[31m"));
   EXPECT_THAT(ParseError("\"\xC3(\""), HasSubstr("f.json:1:"));
-  EXPECT_THAT(ParseError("1e999"), HasSubstr("f.json"));
+  EXPECT_EQ(ParseError("1e999"), "f.json: number overflow parsing '1e999'");
   EXPECT_THAT(ParseError("[NaN]"), HasSubstr("f.json:1:2"));
 }
 

@@ -86,6 +86,23 @@ TEST(Codec, SweepRoundTrip) {
   EXPECT_EQ(IdOf(*RoundTrip<wire::SweepSpec>(SampleSweep())), IdOf(SampleSweep()));
 }
 
+TEST(Codec, OptionsMayBeLongAndHaveLineBreaks) {
+  for (const std::string& text : {std::string("be brief\nand right"), std::string(65536, 'x')}) {
+    SweepSpec sweep = SampleSweep();
+    sweep.entries[0].benchmark.options.begin()->second = text;
+    EXPECT_EQ(*RoundTrip<wire::SweepSpec>(sweep), sweep);
+  }
+  // What clients show of such an entry is cut.
+  SweepProgress progress;
+  progress.state = "running";
+  progress.jobs = {{JobId{Filled(6)}, "base", "gsm8k?system=" + std::string(65536, 'x'), "running", 10, 4, 1}};
+  progress.live_workers = progress.leased_shards = 1;
+  progress.tokens_per_second = 1;
+  progress.notes = {"note"};
+  const std::string entry = ByteRoundTrip<wire::SweepProgress>(progress).jobs[0].entry;
+  EXPECT_TRUE(entry.starts_with("gsm8k?system=xxx") && entry.ends_with("xxx...")) << entry.size();
+}
+
 TEST(Codec, JobRoundTripKeepsItsId) { EXPECT_EQ(IdOf(ByteRoundTrip<wire::JobSpec>(SampleJob())), IdOf(SampleJob())); }
 
 TEST(Codec, ResultRoundTrips) {
@@ -205,6 +222,12 @@ TEST(Codec, RefusesBadSweeps) {
   EXPECT_THAT(refusal([](Spec& m) { m.mutable_models(1)->set_name(m.models(0).name()); }), HasSubstr("models[1].name"));
   EXPECT_THAT(refusal([](Spec& m) { m.mutable_models(0)->set_weights_digest("AB"); }), HasSubstr("64 lower-case hex"));
   EXPECT_THAT(refusal([](Spec& m) { m.set_run_tag("a\nb"); }), HasSubstr("printable UTF-8"));
+  const auto option = [&](const std::string& value) {
+    return refusal([&](Spec& m) { m.mutable_entries(0)->mutable_benchmark()->mutable_options(0)->set_value(value); });
+  };
+  EXPECT_THAT(option(std::string(65537, 'x')),
+              HasSubstr("options[0].value: found 65537 bytes, expected at most 65536"));
+  EXPECT_THAT(option("\xFF"), HasSubstr("options[0].value: found \"\\xFF\", expected UTF-8"));
   EXPECT_THAT(refusal([](Spec& m) { m.set_max_attempts(0); }), HasSubstr("max_attempts"));
   EXPECT_THAT(refusal([](Spec& m) { m.set_shard_tokens(0); }), HasSubstr("shard_tokens"));
   EXPECT_THAT(refusal([](Spec& m) {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "common/errors.h"
-#include "common/module_path.h"
+#include "common/runnable_numerics.h"
 #include "common/status_macros.h"
 #include "model/open_model.h"
 
@@ -19,25 +19,10 @@ bool IsPlainRelative(const std::string& name) {
   return std::all_of(path.begin(), path.end(), [](const fs::path& part) { return part != ".." && part != "."; });
 }
 
-// All that this worker can run. A module is looked for and not loaded: that takes a second, and most never ask for it.
-std::vector<NumericsSpec> NumericsOn(const std::string& device) {
-  std::vector<NumericsSpec> specs = {NumericsSpec{.backend = "fake"}};
-  const bool cpu = device == "cpu";
-  if (cpu) specs.insert(specs.end(), {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}});
-  if (FindBackendModule("torch").ok()) {
-    const std::string backend = cpu ? "torch" : "torch-cuda";
-    for (const char* kv : {"f32", "bf16"}) {
-      specs.push_back({.backend = backend, .kv_dtype = kv});
-      specs.push_back({.backend = backend, .weights_dtype = "bf16", .activation_dtype = "bf16", .kv_dtype = kv});
-    }
-  }
-  return specs;
-}
-
 }  // namespace
 
 CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
-  for (const NumericsSpec& spec : NumericsOn(options_.device)) numerics_[spec.Id()] = spec;
+  for (const NumericsSpec& spec : RunnableNumerics(options_.device)) numerics_[spec.Id()] = spec;
 }
 
 std::vector<std::string> CheckpointSource::NumericsIds() const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/jsonl_tool.h"
 #include "model/oracle.h"
 #include "worker/tools/tool.h"
@@ -77,7 +78,9 @@ void AddCheckOracle(CLI::App& app, Tool& tool) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* sub = app.add_subcommand("check-oracle", "Compare checkpoints with their expected.safetensors");
   sub->add_option("folders", flags->folders, "checkpoint directories with expected.safetensors")->required();
-  sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")->capture_default_str();
+  sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")
+      ->check(WholeNumber(0, INT64_MAX))
+      ->capture_default_str();
   AddModelFlags(*sub, flags->model);
   sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   sub->footer("Example:\n  iha-eval check-oracle oracles/global_mha oracles/local_w7 --chunk 5");

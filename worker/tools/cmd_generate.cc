@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "worker/engine/kv_budget.h"
 #include "worker/engine/tokenizer_decoder.h"
@@ -91,7 +92,7 @@ void AddSamplingFlags(CLI::App& app, GenerateOptions& generate) {
   SamplingParams& sampling = generate.sampling;
   sampling.max_new_tokens = 64;
   app.add_option("--max-new-tokens", sampling.max_new_tokens, "limit of a sample")
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(WholeNumber(1, 1 << 30))
       ->capture_default_str();
   app.add_option("--temperature", sampling.temperature, "0 = the likeliest token")
       ->check(Real("0, or 0.0001 and more", [](double x) { return x == 0 || (x >= 1e-4 && x < 1e30); }))
@@ -100,10 +101,14 @@ void AddSamplingFlags(CLI::App& app, GenerateOptions& generate) {
       ->check(Real("above 0, at most 1", [](double x) { return x > 0 && x <= 1; }))
       ->capture_default_str();
   app.add_option("--top-k", sampling.top_k, "only the K likeliest tokens; 0 = off")
-      ->check(CLI::Range(0, 1 << 30))
+      ->check(WholeNumber(0, 1 << 30))
       ->capture_default_str();
-  app.add_option("--n", sampling.samples, "samples of each line")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--seed", sampling.seed, "of the random stream, with sample index and prompt")->capture_default_str();
+  app.add_option("--n", sampling.samples, "samples of each line")
+      ->check(WholeNumber(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--seed", sampling.seed, "of the random stream, with sample index and prompt")
+      ->check(WholeNumber(0, UINT64_MAX))
+      ->capture_default_str();
   app.add_option("--stop", generate.stops, "text that ends a sample and is cut off; may be given again")
       ->allow_extra_args(false)
       ->check([](const std::string& text) { return text.empty() ? "an empty stop string" : ""; });
@@ -118,13 +123,13 @@ void AddGenerate(CLI::App& app, Tool& tool) {
   sub->add_option("--model", flags->folder, "checkpoint directory")->required();
   AddSamplingFlags(*sub, flags->generate);
   sub->add_option("--logprobs", flags->logprobs, "log-probability of each token, and of the K likeliest")
-      ->check(CLI::Range(0, 1 << 20));
+      ->check(WholeNumber(0, 1 << 20));
   AddModelFlags(*sub, flags->model);
   sub->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->check(WholeNumber(0, uint64_t{1} << 30))
       ->capture_default_str();
   sub->add_option("--max-batch", flags->max_batch, "sequences in a step; changes no result")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(WholeNumber(1, 1 << 16))
       ->capture_default_str();
   sub->add_flag("--stats", flags->stats, "counts and speed on stderr at the end");
   sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");

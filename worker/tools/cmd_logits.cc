@@ -5,6 +5,7 @@
 
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/flag_checks.h"
 #include "common/jsonl_tool.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/safetensors.h"
@@ -74,7 +75,9 @@ void AddLogits(CLI::App& app, Tool& tool) {
   sub->add_option("--model", flags->folder, "checkpoint directory")->required();
   sub->add_option("--ids", flags->ids, "JSON file, [ids] or {\"ids\": [...]}; - = stdin")->required();
   sub->add_option("--out", flags->out, "safetensors file")->required();
-  sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")->capture_default_str();
+  sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")
+      ->check(WholeNumber(0, INT64_MAX))
+      ->capture_default_str();
   AddModelFlags(*sub, flags->model);
   sub->footer("Example:\n  echo '[19556, 905]' | iha-eval logits --model DIR --ids - --out logits.safetensors");
   sub->callback([flags, &tool] {

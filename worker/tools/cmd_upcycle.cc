@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/text.h"
 #include "model/checkpoint/upcycle.h"
 #include "worker/tools/tool.h"
@@ -62,7 +63,7 @@ int Run(const Tool& tool, const Flags& flags) {
 void AddVariantFlags(CLI::App& app, Flags& flags) {
   checkpoint::UpcycleOptions& options = flags.options;
   app.add_option("--kind", flags.kind, "kind of attention to make")->check(CLI::IsMember({"iha"}))->required();
-  app.add_option("--pseudo-heads", options.pseudo_heads, "P")->check(CLI::Range(1, 4096))->required();
+  app.add_option("--pseudo-heads", options.pseudo_heads, "P")->check(WholeNumber(1, 4096))->required();
   app.add_option("--layers", flags.layers, "which layers, as 0-3,5; others stay as they are")
       ->capture_default_str()
       ->check([&options](const std::string& text) { return ParseLayers(text, &options.layers); });
@@ -95,7 +96,9 @@ void AddUpcycle(CLI::App& app, Tool& tool) {
           },
           "NUMBER"))
       ->capture_default_str();
-  sub->add_option("--seed", flags->options.seed, "of the noise")->capture_default_str();
+  sub->add_option("--seed", flags->options.seed, "of the noise")
+      ->check(WholeNumber(0, UINT64_MAX))
+      ->capture_default_str();
   sub->add_option("--out", flags->out, "directory to write; must not exist")->required();
   sub->add_flag("--json", flags->json, "one JSON object with the digests");
   sub->footer("Example:\n  iha-eval upcycle --model DIR --kind iha --pseudo-heads 2 --expand-kv --out DIR-iha-p2");

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "worker/tools/tool.h"
 
 namespace iha::tools {
@@ -16,7 +17,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores; changes no result")
-      ->check(CLI::Range(0, 4096))
+      ->check(WholeNumber(0, 4096))
       ->capture_default_str();
 }
 

@@ -1,0 +1,55 @@
+#include "common/flag_checks.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+
+#include "common/text.h"
+
+namespace iha {
+namespace {
+
+bool InRange(const std::string& text, int64_t low, uint64_t high) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  if (text.starts_with('-')) {
+    int64_t value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && stop == end && value >= low;
+  }
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(begin + (text.starts_with('+') ? 1 : 0), end, value);
+  if (error != std::errc() || stop != end || value > high) return false;
+  return low < 0 || value >= static_cast<uint64_t>(low);
+}
+
+std::string Refusal(const std::string& text, const char* kind, const std::string& range) {
+  return fmt::format("found \"{}\", expected a {} from {}", TerminalSafe(text, 40), kind, range);
+}
+
+}  // namespace
+
+CLI::Validator WholeNumber(int64_t low, uint64_t high) {
+  const bool open = high >= static_cast<uint64_t>(INT64_MAX);
+  const std::string range = open ? fmt::format("{}", low) : fmt::format("{} to {}", low, high);
+  const auto check = [low, high, range](const std::string& text) {
+    return InRange(text, low, high) ? std::string() : Refusal(text, "whole number", range);
+  };
+  return CLI::Validator(check, "from " + range);
+}
+
+CLI::Validator RealNumber(double low, double high) {
+  const std::string range = fmt::format("{} to {}", low, high);
+  const auto check = [low, high, range](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool whole = !text.empty() && end == text.c_str() + text.size();
+    return whole && value >= low && value <= high ? std::string() : Refusal(text, "number", range);
+  };
+  return CLI::Validator(check, "from " + range);
+}
+
+}  // namespace iha
