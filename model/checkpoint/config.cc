@@ -284,6 +284,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(std::string_view json_text) {
     IHA_RETURN_IF_ERROR(ParseIhaEval(*block, &config));
   }
   IHA_RETURN_IF_ERROR(fields.status());
+  IHA_RETURN_IF_ERROR(CheckPositions(config));
   for (const std::string& field : fields.Unknown()) {
     if (IsHarmlessField(field)) continue;
     config.unknown_fields.push_back(field);

@@ -23,6 +23,9 @@ struct RopePair {
 absl::StatusOr<RopePair> ParseRopes(FieldReader& fields, const FamilyRow& family, int64_t max_positions,
                                     std::vector<std::string>* warnings);
 
+// InvalidArgument unless every layer's tables and virtual indices reach all of the context.
+absl::Status CheckPositions(const ModelConfig& config);
+
 // Replaces layers and mlp by what the block says. `config` holds the Llama fields already.
 absl::Status ParseIhaEval(const nlohmann::json& block, ModelConfig* config);
 

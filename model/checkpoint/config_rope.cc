@@ -1,4 +1,6 @@
 // The four spellings of RoPE settings in config.json.
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
@@ -12,6 +14,8 @@ using nlohmann::json;
 
 constexpr double kHuge = 1e12;
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
+constexpr double kMaxAngle = 0x1p21;          // ExactSinCos, kernels/support/exact_math.h
+constexpr double kMaxVirtualTokens = 0x1p32;  // the kernels' indices
 
 RopeScaling ReadScaling(FieldReader& fields) {
   const json *type = fields.Find("rope_type"), *old_type = fields.Find("type");
@@ -141,6 +145,24 @@ absl::StatusOr<RopePair> ParseRopes(FieldReader& fields, const FamilyRow& family
     return InvalidArgument("config.json: rope_scaling and rope_parameters are both present and differ: remove one");
   }
   return new_form;
+}
+
+absl::Status CheckPositions(const ModelConfig& config) {
+  for (size_t l = 0; l < config.layers.size(); ++l) {
+    const LayerSpec& layer = config.layers[l];
+    const int64_t step = layer.rope_positions == IhaPositions::kVirtual ? layer.pseudo_heads : 1;
+    const std::vector<double> frequencies =
+        InverseFrequencies(config.ropes[static_cast<size_t>(layer.rope)], config.head_dim);
+    const double fastest = *std::max_element(frequencies.begin(), frequencies.end());
+    const double limit = std::min(kMaxAngle / (fastest * static_cast<double>(step)),
+                                  kMaxVirtualTokens / static_cast<double>(layer.pseudo_heads));
+    if (static_cast<double>(config.context_tokens) <= limit) continue;
+    return InvalidArgument(
+        "config.json: max_position_embeddings is {}, expected at most {:.0f} (layer {}: {} positions a token of up to "
+        "{:.6g} radians, exact up to 2^21): lower it",
+        config.context_tokens, std::floor(limit), l, step, fastest);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace iha::checkpoint

@@ -88,11 +88,22 @@ bool IhaCachesMixed(const ModelConfig& config, const LayerSpec& layer, IhaCacheF
   return layer.pseudo_heads * layer.pseudo_heads <= layer.pseudo_heads + config.num_heads;
 }
 
+kernels::KvLayout KvLayoutOf(const ModelConfig& config, const LayerSpec& layer, kernels::StorageType type) {
+  const size_t d = static_cast<size_t>(config.head_dim), keys = layer.kind == AttentionKind::kDiff ? 2 : 1;
+  return {.type = type, .d = d, .d_v = keys * d, .keys = keys};
+}
+
 int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form) {
   int64_t total = 0;
   for (const LayerSpec& layer : config.layers) {
-    const bool pseudo = layer.kind == AttentionKind::kIha && IhaCachesMixed(config, layer, form);
-    total += 2 * config.num_kv_heads * config.head_dim * (pseudo ? layer.pseudo_heads : 1);
+    const bool iha = layer.kind == AttentionKind::kIha;
+    if (iha && !IhaCachesMixed(config, layer, form)) {
+      total += 2 * config.num_heads * config.head_dim;  // rows of base keys and values, without padding
+      continue;
+    }
+    const kernels::KvLayout layout = KvLayoutOf(config, layer, kernels::StorageType::kF32);
+    const int64_t parts = config.num_kv_heads / static_cast<int64_t>(layout.keys) * (iha ? layer.pseudo_heads : 1);
+    total += parts * static_cast<int64_t>(layout.bytes() / (kernels::kKeyBlock * sizeof(float)));
   }
   return total;
 }

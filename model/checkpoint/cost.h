@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/attention/attention.h"
 #include "model/checkpoint/config.h"
 
 namespace iha::checkpoint {
@@ -34,7 +35,11 @@ enum class IhaCacheForm { kByRule, kBase, kMixed };
 // The rule (docs/contracts/numerics.md, NUM-9a): mixed if P <= 1 + H / P or qk_norm is post_mix.
 bool IhaCachesMixed(const ModelConfig& config, const LayerSpec& layer, IhaCacheForm form = IhaCacheForm::kByRule);
 
-// Numbers that the cache keeps for each token, over all layers; times the cache's bytes a number.
+// How the cache keeps one value head of a layer with the key heads that share it (diff: a pair; else one); mixed iha
+// caches keep `pseudo_heads` of them a head.
+kernels::KvLayout KvLayoutOf(const ModelConfig& config, const LayerSpec& layer, kernels::StorageType type);
+// Numbers that the exact engine's cache reserves for each token, over all layers, padding of values to 16 lanes
+// included; times the cache's bytes a number.
 int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form = IhaCacheForm::kByRule);
 
 struct ParameterCount {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/errors.h"
 #include "common/status_macros.h"
 #include "kernels/iha_collapse/iha_collapse.h"
 
@@ -16,9 +15,6 @@ using checkpoint::ModelConfig;
 using kernels::IhaMix;
 using kernels::IhaSource;
 using kernels::StorageType;
-
-// Positions that the RoPE tables reach (kernels/support/exact_math.h).
-constexpr int64_t kMaxRopePositions = int64_t{1} << 21;
 
 class IhaAttention::BlockMaker final : public kernels::KeyBlockMaker {
  public:
@@ -54,7 +50,7 @@ IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, const Cache
       norm_eps_(static_cast<float>(config.rms_norm_eps)),
       norm_plus_one_(config.norm_plus_one),
       pairing_(PairingOf(spec_)),
-      layout_{.type = cache.type, .d = shape_.d, .d_v = shape_.d},
+      layout_(checkpoint::KvLayoutOf(config, spec_, cache.type)),
       ropes_(ropes),
       inputs_(std::move(inputs)),
       output_(std::move(output)) {}
@@ -62,15 +58,6 @@ IhaAttention::IhaAttention(const ModelConfig& config, int64_t layer, const Cache
 absl::StatusOr<std::unique_ptr<AttentionLayer>> IhaAttention::Make(const ModelConfig& config, int64_t layer,
                                                                    const CacheOptions& cache, const Packer& packer,
                                                                    RopeTables& ropes) {
-  const checkpoint::LayerSpec& spec = config.layers[static_cast<size_t>(layer)];
-  const int64_t step = spec.rope_positions == checkpoint::IhaPositions::kVirtual ? spec.pseudo_heads : 1;
-  if (config.context_tokens > kMaxRopePositions / step) {
-    return InvalidArgument(
-        "config.json: max_position_embeddings {} times {} positions a token in layer {}: expected at most {} "
-        "positions; "
-        "lower max_position_embeddings",
-        config.context_tokens, step, layer, kMaxRopePositions);
-  }
   IHA_ASSIGN_OR_RETURN(AttentionInputs inputs, AttentionInputs::Make(config, layer, packer));
   IHA_ASSIGN_OR_RETURN(AttentionOutput output,
                        AttentionOutput::Make(config, layer, packer, inputs.heads(), inputs.d()));

@@ -4,8 +4,8 @@
 // Equations: paper, Algorithm 1 and Definition 3; order of operations: docs/contracts/numerics.md, NUM-9. The cache
 // holds mixed keys and values (H P virtual key blocks of attention's layout per 64 tokens) or base ones ([K, V][64
 // tokens][H][d], mixed again block by block while attention runs): the same bits, chosen by IhaCachesMixed. Scratch is
-// O(step tokens x H P d), plus one key block a thread. Errors of Make: InvalidArgument (a tensor; positions beyond the
-// tables' range).
+// O(step tokens x H P d), plus one key block a thread. Errors of Make: those of
+// Checkpoint::ExpectTensor.
 #pragma once
 
 #include "kernels/attention/attention.h"

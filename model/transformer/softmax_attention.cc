@@ -17,15 +17,12 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> SoftmaxAttention::Make(const Mod
   IHA_ASSIGN_OR_RETURN(AttentionInputs inputs, AttentionInputs::Make(config, layer, packer));
   const SoftmaxCoreShape core{.heads = inputs.heads(),
                               .key_heads = inputs.kv_heads(),
-                              .keys_per_value = spec.kind == AttentionKind::kDiff ? size_t{2} : size_t{1},
-                              .d = inputs.d(),
                               .window = WindowOf(spec),
                               .scale = static_cast<float>(config.attention_scale),
-                              .kv_type = cache.type};
+                              .layout = checkpoint::KvLayoutOf(config, spec, cache.type)};
   IHA_ASSIGN_OR_RETURN(Difference difference, LoadDifference(config, layer, packer));
   const size_t outputs = difference.pairs == Pairs::kNone ? core.heads : core.heads / 2;
-  IHA_ASSIGN_OR_RETURN(AttentionOutput output,
-                       AttentionOutput::Make(config, layer, packer, outputs, core.keys_per_value * core.d));
+  IHA_ASSIGN_OR_RETURN(AttentionOutput output, AttentionOutput::Make(config, layer, packer, outputs, core.layout.d_v));
   return std::unique_ptr<AttentionLayer>(new SoftmaxAttention(std::move(inputs), core, std::move(difference),
                                                               std::move(output),
                                                               static_cast<size_t>(config.hidden_size), ropes));

@@ -4,14 +4,10 @@
 
 namespace iha::model {
 
-SoftmaxCore::SoftmaxCore(const SoftmaxCoreShape& shape)
-    : shape_(shape),
-      layout_{
-          .type = shape.kv_type, .d = shape.d, .d_v = shape.keys_per_value * shape.d, .keys = shape.keys_per_value} {}
-
 void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, float* y,
                           kernels::ParallelFor& parallel) {
-  AppendKeysAndValues(layout_, tokens, cache_offset, inputs, parallel);
+  const kernels::KvLayout& layout = shape_.layout;
+  AppendKeysAndValues(layout, tokens, cache_offset, inputs, parallel);
   const size_t group = shape_.heads / shape_.key_heads;
   rows_.resize(tokens.count() * shape_.heads);
   std::vector<kernels::AttentionGroup> groups;
@@ -26,20 +22,20 @@ void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, Attenti
       for (size_t token = first_token; token < first_token + count; token++) {
         const uint32_t position = tokens.positions[token];
         for (size_t head = key_head * group; head < (key_head + 1) * group; head++) {
-          rows_[next_row++] = {.q = inputs.queries(token) + head * shape_.d,
-                               .out = y + (token * shape_.heads + head) * layout_.d_v,
+          rows_[next_row++] = {.q = inputs.queries(token) + head * layout.d,
+                               .out = y + (token * shape_.heads + head) * layout.d_v,
                                .first = kernels::FirstVisible(position, shape_.window),
                                .last = position};
         }
       }
       groups.push_back({.blocks = tokens.tables[s].data(),
-                        .head_offset = cache_offset + key_head / shape_.keys_per_value * layout_.bytes(),
+                        .head_offset = cache_offset + key_head / layout.keys * layout.bytes(),
                         .rows = std::span(rows_).subspan(first_row, next_row - first_row),
-                        .key = key_head % shape_.keys_per_value});
+                        .key = key_head % layout.keys});
     }
     first_token += count;
   }
-  kernels::Attention(layout_, shape_.scale, groups, parallel);
+  kernels::Attention(layout, shape_.scale, groups, parallel);
 }
 
 }  // namespace iha::model

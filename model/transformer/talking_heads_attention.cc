@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(cons
   IHA_ASSIGN_OR_RETURN(std::vector<float> post, packer.Tensor(prefix + "post", mix));
   IHA_ASSIGN_OR_RETURN(AttentionOutput output,
                        AttentionOutput::Make(config, layer, packer, inputs.heads(), inputs.d()));
-  const kernels::TalkingHeadsShape shape{.layout = {.type = cache.type, .d = inputs.d(), .d_v = inputs.d()},
+  const kernels::TalkingHeadsShape shape{.layout = checkpoint::KvLayoutOf(config, spec, cache.type),
                                          .heads = inputs.heads(),
                                          .kv_heads = inputs.kv_heads(),
                                          .scale = static_cast<float>(config.attention_scale),

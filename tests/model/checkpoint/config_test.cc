@@ -132,16 +132,16 @@ TEST(ConfigTest, GenerationConfigRecordsWhatItDoesNotApply) {
 
 struct BadCase {
   json change;
-  std::vector<const char*> expected;
+  std::vector<std::string> expected;
 };
 
-void ExpectRefused(const json& value, const std::vector<const char*>& expected) {
+void ExpectRefused(const json& value, const std::vector<std::string>& expected) {
   const auto config = ParseModelConfig(value.dump());
   ASSERT_FALSE(config.ok()) << value.dump();
   const std::string message = Message(config.status());
   EXPECT_EQ(message.find('\n'), std::string::npos);
   EXPECT_TRUE(message.starts_with("config.json: ")) << message;
-  for (const char* part : expected) EXPECT_THAT(message, HasSubstr(part)) << value.dump();
+  for (const std::string& part : expected) EXPECT_THAT(message, HasSubstr(part)) << value.dump();
 }
 
 TEST(ConfigTest, EachBadFieldIsNamed) {
@@ -270,6 +270,34 @@ TEST(IhaEvalTest, BadCombinationsAreNamed) {
   ExpectRefused(Block({v2}), {"diff_v2", "even number of query heads"});
   const json pseudo = {{"kind", "global"}, {"rope_pairing", "half"}, {"qk_norm", "none"}, {"xsa", "pseudo"}};
   ExpectRefused(Block({pseudo}), {"xsa is pseudo", "only kind iha"});
+}
+
+// RoPE's tables are exact below 2^21 radians, whatever the kind: positions times the fastest frequency, which only a
+// scaling factor below 1 takes above 1. iha's virtual tokens count, and their indices have 32 bits.
+TEST(IhaEvalTest, PositionsBeyondTheTablesAreRefused) {
+  constexpr int64_t kMost = int64_t{1} << 21;
+  const auto positions = [](const json& config, int64_t count) {
+    return With(config, {{"max_position_embeddings", count}});
+  };
+  const json global = {{"kind", "global"}, {"rope_pairing", "half"}, {"qk_norm", "none"}};
+  const json faster = With(Llama(), {{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}});
+  const json token = With(IhaLayer(), {{"rope_positions", "token"}});
+  const struct {
+    json config;
+    int64_t most;
+  } cases[] = {{Llama(), kMost},
+               {Block({global}), kMost},
+               {Block({Diff(0.5)}), kMost},
+               {faster, kMost / 2},
+               {Block({IhaLayer()}), kMost / 2},
+               {Block({token}), kMost},
+               {Block({With(token, {{"pseudo_heads", 4096}})}), kMost / 2},
+               {Block({global, With(IhaLayer(), {{"pseudo_heads", 3}})}), kMost / 3}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(Parse(positions(c.config, c.most)).context_tokens, c.most);
+    ExpectRefused(positions(c.config, c.most + 1),
+                  {fmt::format("max_position_embeddings is {}", c.most + 1), fmt::format("at most {} (layer", c.most)});
+  }
 }
 
 // ---- rope -----------------------------------------------------------------------------------------------------

@@ -184,6 +184,27 @@ TEST(FlopAuditTest, SaysWhereTheDifferenceComesFrom) {
       20 * 205 / 8192.0);
 }
 
+// Keys are stored as they are; the values of a head are padded to 16 lanes.
+TEST(CostTest, CacheOfNarrowHeadsIsPadded) {
+  ModelConfig config;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 8;
+  config.layers = {{.kind = AttentionKind::kGlobal}};
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * (8 + 16));
+  config.layers[0].kind = AttentionKind::kTalkingHeads;
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * (8 + 16));
+  config.head_dim = 24;
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * (24 + 32));
+  config.head_dim = 8;
+  config.num_kv_heads = 4;
+  config.layers[0].kind = AttentionKind::kDiff;  // two keys of 8 share a value of 16
+  EXPECT_EQ(KvNumbersPerToken(config), 2 * (2 * 8 + 16));
+  config.layers[0] = {.kind = AttentionKind::kIha, .pseudo_heads = 3};
+  EXPECT_EQ(KvNumbersPerToken(config, IhaCacheForm::kMixed), 4 * 3 * (8 + 16));
+  EXPECT_EQ(KvNumbersPerToken(config, IhaCacheForm::kBase), 4 * (8 + 8));
+}
+
 TEST(CostTest, CacheAndParametersByPart) {
   ModelConfig config = PaperModel();
   config.layers.resize(2);

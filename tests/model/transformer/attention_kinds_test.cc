@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/inspect.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/oracle.h"
 #include "model/transformer/cpu_backend.h"
@@ -86,6 +87,22 @@ TEST(AttentionKinds, ChunksBatchesAndThreadsChangeNoBit) {
       EXPECT_TRUE(SameBits(together[4], alone));
       EXPECT_TRUE(SameBits(threads.Run({oracle.ids}, 0)[0], alone));
       EXPECT_TRUE(SameBits(threads.Run({oracle.ids, reversed}, 7)[0], alone));
+    }
+  }
+}
+
+// What the engine divides its budget by is what `inspect` prints: narrow heads, whose values are padded, included.
+TEST(AttentionKinds, CacheBytesAreWhatTheCostModelSays) {
+  IHA_REQUIRE_CASES(cases);
+  for (const std::string& folder : OracleFolders(cases)) {
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const checkpoint::Inspection inspection = checkpoint::Inspect(*checkpoint, {});
+    for (const auto& [kv_dtype, bytes] : {std::pair{"f32", 4}, {"bf16", 2}}) {
+      const auto backend = Open(folder, 1, kv_dtype);
+      ASSERT_NE(backend, nullptr);
+      EXPECT_EQ(backend->info().kv_block_bytes, inspection.kv_numbers * bytes * kKvBlockTokens) << kv_dtype;
     }
   }
 }

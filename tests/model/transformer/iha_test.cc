@@ -119,17 +119,14 @@ TEST(Iha, SpecialCasesAreGlobalAttention) {
   }
 }
 
-TEST(Iha, CacheBytesAreWhatTheCostModelSays) {
+TEST(Iha, CacheBytesOfBothFormsAreWhatTheCostModelSays) {
   IHA_REQUIRE_CASES(cases);
   for (const char* name : {"iha_h20_p20", "iha_p2_algorithm1", "iha_p4_equals_h_stp", "iha_p2_qknorm_post_mix"}) {
     const auto checkpoint = Checkpoint::Open(cases + "/attention_oracles/" + name);
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
     for (const IhaCacheForm form : {IhaCacheForm::kByRule, IhaCacheForm::kBase, IhaCacheForm::kMixed}) {
-      const bool mixed = checkpoint::IhaCachesMixed(checkpoint->config(), checkpoint->config().layers[0], form);
-      // A mixed cache pads the values of a head (d = 8) to 16 lanes.
       const int64_t numbers = KvNumbersPerToken(checkpoint->config(), form);
-      const int64_t padded = mixed ? numbers / 2 * 3 : numbers;
-      EXPECT_EQ(Open(*checkpoint, {.form = form})->info().kv_block_bytes, padded * 4 * kKvBlockTokens) << name;
+      EXPECT_EQ(Open(*checkpoint, {.form = form})->info().kv_block_bytes, numbers * 4 * kKvBlockTokens) << name;
     }
   }
 }
