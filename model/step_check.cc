@@ -40,6 +40,12 @@ absl::Status CheckSegment(const Segment& segment, const ModelInfo& info, int32_t
 
 }  // namespace
 
+absl::Status CheckReservation(int32_t reserved, int32_t blocks) {
+  if (reserved != 0) return Internal("the KV cache is reserved already ({} blocks)", reserved);
+  if (blocks <= 0) return InvalidArgument("KV cache of {} blocks; expected at least 1", blocks);
+  return absl::OkStatus();
+}
+
 absl::Status CheckStep(std::span<const Segment> segments, size_t logits, const ModelInfo& info, int32_t cache_blocks) {
   size_t wanted = 0;
   for (const Segment& segment : segments) {

@@ -2,8 +2,9 @@
 //
 // Run(jobs, f) calls f(job, thread) exactly once for every job in [0, jobs), in any order and from any thread, and
 // returns when all of them are done. `thread` is in [0, Threads()) and no two concurrent calls share it, so it may
-// index scratch. Kernels cut their work so that no bit of the result depends on who runs which job. Not re-entrant: a
-// job must not call Run of the same object. Implementations: SerialFor here, ThreadPool.
+// index scratch. Kernels cut their work so that no bit of the result depends on who runs which job. A job may throw
+// (std::bad_alloc): Run throws what one of them threw when none runs any more; others may not have run. Not re-entrant:
+// a job must not call Run of the same object. Implementations: SerialFor here, ThreadPool.
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace iha::kernels {
@@ -49,14 +51,24 @@ struct ThreadPool::State {
   // Written by Run before the word is published, read after a claim.
   const FunctionRef<void(size_t, int)>* f = nullptr;
   size_t base = 0;
+  std::exception_ptr error;  // the first that a job of this run threw
 
   static bool Open(uint64_t w) { return (w & kJobMask) < ((w >> kJobBits) & kJobMask); }
+
+  void Call(size_t job, int thread) {
+    try {
+      (*f)(job, thread);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mu);
+      if (error == nullptr) error = std::current_exception();
+    }
+  }
 
   void Work(int thread) {
     uint64_t w = word.load(std::memory_order_acquire);
     while (Open(w)) {
       if (!word.compare_exchange_weak(w, w + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-      (*f)(base + (w & kJobMask), thread);
+      Call(base + (w & kJobMask), thread);
       done.fetch_add(1, std::memory_order_release);
       w = word.load(std::memory_order_acquire);
     }
@@ -98,6 +110,7 @@ struct ThreadPool::State {
         std::this_thread::yield();
       }
     }
+    if (error != nullptr) std::rethrow_exception(std::exchange(error, nullptr));
   }
 };
 

@@ -126,6 +126,7 @@ class TorchBackend final : public Backend {
 
   const ModelInfo& info() const override { return info_; }
   absl::Status ReserveCache(int32_t blocks) override {
+    IHA_RETURN_IF_ERROR(CheckReservation(blocks_, blocks));
     IHA_RETURN_IF_ERROR(Guarded("KV cache", [&] {
       const auto options = at::TensorOptions(cache_dtype_).device(device_);
       for (Block& block : layers_) block.cache.Reserve(blocks, options);

@@ -60,6 +60,7 @@ class CpuBackend final : public Backend {
 
  private:
   absl::Status LoadEmbedding(const Packer& packer);
+  void Run(std::span<const Segment> segments, std::span<float> logits, Trace* trace);
   StepTokens Flatten(std::span<const Segment> segments);
   void Embed(std::span<const Segment> segments);
   void RunBlock(Block& block, const StepTokens& tokens, Trace* trace);
@@ -206,8 +207,19 @@ void CpuBackend::Head(const StepTokens& tokens, std::span<float> logits) {
 
 absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
   IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, cache_.blocks()));
+  try {
+    Run(segments, logits, trace);
+    return absl::OkStatus();
+  } catch (const std::bad_alloc&) {  // scratch keeps the size that it had: the next step is none the worse
+    size_t tokens = 0;
+    for (const Segment& segment : segments) tokens += segment.tokens.size();
+    return ResourceExhausted("a step of {} tokens: out of memory; lower the batch or the prompt's chunks", tokens);
+  }
+}
+
+void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
   const StepTokens tokens = Flatten(segments);
-  if (tokens.count() == 0) return absl::OkStatus();
+  if (tokens.count() == 0) return;
   const size_t size = tokens.count() * static_cast<size_t>(config_.hidden_size);
   x_.resize(size);
   normed_.resize(size);
@@ -216,7 +228,6 @@ absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<fl
   Embed(segments);
   for (Block& block : blocks_) RunBlock(block, tokens, trace);
   Head(tokens, logits);
-  return absl::OkStatus();
 }
 
 }  // namespace

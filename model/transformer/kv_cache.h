@@ -11,7 +11,9 @@
 
 #include "absl/status/status.h"
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "kernels/support/aligned.h"
+#include "model/step_check.h"
 
 namespace iha::model {
 
@@ -23,10 +25,9 @@ class KvCache {
   size_t block_bytes() const { return block_bytes_; }
   int32_t blocks() const { return blocks_; }
 
-  // Once. ResourceExhausted when the system refuses the memory.
+  // Errors of CheckReservation. ResourceExhausted when the system refuses the memory.
   [[nodiscard]] absl::Status Reserve(int32_t blocks) {
-    if (blocks_ != 0) return Internal("the KV cache is reserved already ({} blocks)", blocks_);
-    if (blocks <= 0) return InvalidArgument("KV cache of {} blocks; expected at least 1", blocks);
+    IHA_RETURN_IF_ERROR(CheckReservation(blocks_, blocks));
     const size_t bytes = static_cast<size_t>(blocks) * block_bytes_;
     try {
       memory_ = kernels::MakeAligned<uint8_t>(bytes);

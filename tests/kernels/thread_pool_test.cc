@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -64,6 +66,28 @@ TEST(ThreadPool, MoreJobsThanOneWordHolds) {
   size_t once = 0;
   for (const uint8_t d : done) once += d == 1;
   EXPECT_EQ(once, jobs);
+}
+
+// Whoever runs the job that fails: the caller gets the exception, no job runs on, and the pool is as good as before.
+TEST(ThreadPool, AJobsExceptionReachesTheCaller) {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (size_t bad = 0; bad < 200; bad += 7) {
+      std::atomic<int> running{0};
+      EXPECT_THROW(pool.Run(200,
+                            [&](size_t job, int) {
+                              running.fetch_add(1);
+                              if (job == 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                              running.fetch_sub(1);
+                              if (job == bad) throw std::bad_alloc();
+                            }),
+                   std::bad_alloc);
+      EXPECT_EQ(running.load(), 0);
+      std::atomic<int> done{0};
+      pool.Run(50, [&](size_t, int) { done.fetch_add(1); });
+      EXPECT_EQ(done.load(), 50);
+    }
+  }
 }
 
 TEST(SerialFor, JobsInOrder) {

@@ -32,10 +32,21 @@ std::string ConfigOf(int kv_heads, const std::string& layer, const std::string& 
                      kVocab, kv_heads, activation, mlp, layer);
 }
 
-std::string Iha(const std::string& mask, const std::string& window, const std::string& more = "") {
+// Six query heads of width 8 too: sandwich norms of 1 + weight, scaled embeddings, a sliding and a full layer.
+std::string Gemma() {
+  return fmt::format(R"({{
+    "model_type": "gemma3_text", "vocab_size": {}, "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 2,
+    "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 8, "rms_norm_eps": 1e-6, "sliding_window": 19,
+    "layer_types": ["sliding_attention", "full_attention"], "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+    "query_pre_attn_scalar": 8, "max_position_embeddings": 512}})",
+                     kVocab);
+}
+
+std::string Iha(const std::string& mask, const std::string& window, const std::string& more = "",
+                const std::string& collapse = "per_head") {
   return fmt::format(R"("kind": "iha", "pseudo_heads": 2, "alpha_layout": "source_target_pseudo",
-    "collapse": "per_head", "mask": "{}", "rope_positions": "virtual", "window": {}, "qk_norm": "none"{})",
-                     mask, window, more);
+    "collapse": "{}", "mask": "{}", "rope_positions": "virtual", "window": {}, "qk_norm": "none"{})",
+                     collapse, mask, window, more);
 }
 
 struct Case {
@@ -60,6 +71,8 @@ std::vector<Case> Cases() {
       {"iha_flat_virtual_window", ConfigOf(6, Iha("flat_causal", R"({"unit": "virtual", "size": 37})"))},
       {"iha_token_window", ConfigOf(6, Iha("token_causal", R"({"unit": "token", "size": 70})"))},
       {"iha_pseudo_xsa", ConfigOf(6, Iha("token_causal", "null", R"(, "xsa": "pseudo", "knocking": "linear")"))},
+      {"iha_global_collapse", ConfigOf(6, Iha("flat_causal", "null", "", "global"))},
+      {"gemma3", Gemma()},
       {"talking_heads", ConfigOf(2, R"("kind": "talking_heads", "window": 33, )" + plain)},
       {"diff", ConfigOf(6, R"("kind": "diff", "window": null, "lambda_init": 0.5, "norm_eps": 1e-5)")},
       {"diff_v2", ConfigOf(3, R"("kind": "diff_v2", "window": 40, "gate": "headwise", )" + plain)},
@@ -202,7 +215,11 @@ TEST_F(TorchBackend, RefusesBadStepsDtypesAndDevices) {
   const std::string folder = Make("global", Cases()[0].config);
   const auto torch = OpenTorch(folder);
   ASSERT_NE(torch, nullptr);
+  EXPECT_EQ(torch->ReserveCache(0).code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(torch->ReserveCache(1).ok());
+  const absl::Status again = torch->ReserveCache(2);
+  EXPECT_EQ(again.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(again.message()), HasSubstr("reserved already (1 blocks)"));
   const std::vector<int32_t> bad = {kVocab}, at = {0};
   const absl::Status token = torch->Forward(std::vector<Segment>{{bad, 0, at, {}}}, {}, nullptr);
   EXPECT_EQ(token.code(), absl::StatusCode::kInvalidArgument);
