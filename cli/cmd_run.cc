@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/run/dry_run.h"
 #include "cli/run/embedded.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
@@ -95,7 +96,7 @@ void NoteEqualSamples(const SweepSpec& spec) {
 
 void PrintFiles(const RunFlags& flags) {
   if (flags.quiet) return;
-  std::cerr << "wrote " << flags.out << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
+  std::cerr << "wrote " << TerminalSafe(flags.out) << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
 }
 
 int Run(const Command& command, RunFlags flags) {
@@ -114,7 +115,7 @@ int Run(const Command& command, RunFlags flags) {
   }
   if (!flags.quiet) NoteEqualSamples(request->spec);
   if (flags.dry_run) {
-    const auto plan = DescribePlan(command, request->spec, flags.json);
+    const auto plan = DescribePlan(command, flags, request->spec, request->folders);
     if (!plan.ok()) return Fail("run", plan.status());
     std::cout << *plan;
     return kExitOk;
@@ -168,7 +169,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--bench", flags->benches, "benchmark spec, repeatable: gsm8k, \"gsm8k?fewshot=8\", gsm8k_demo");
   run->add_option("--sweep", flags->sweep_file, "sweep.json instead of --model and --bench; - = stdin");
   AddSamplingFlags(run, *flags);
-  run->add_flag("--dry-run", flags->dry_run, "print jobs, items and estimated tokens, run nothing");
+  run->add_flag("--dry-run", flags->dry_run,
+                "print jobs, items, prompt tokens and an estimate of all tokens; run nothing");
   run->add_option("--workers", flags->workers, "worker processes; default 1")->check(WholeNumber(1, 1024));
   run->add_option("--threads", flags->threads, "threads of each worker; 0 = cores / workers")
       ->check(WholeNumber(0, 1024));

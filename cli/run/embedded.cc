@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/run/local_workers.h"
@@ -250,36 +249,6 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                          .command = command.line};
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
   return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = end.interrupted};
-}
-
-absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec& spec, bool json) {
-  IHA_ASSIGN_OR_RETURN(const coordinator::SweepPlan plan,
-                       coordinator::Plan(spec, coordinator::OpenerFor(command.data_root)));
-  nlohmann::ordered_json out = {{"sweep", plan.id.Hex()}, {"jobs", nlohmann::ordered_json::array()}};
-  std::string text = fmt::format("sweep {}\n", plan.id.Hex());
-  int64_t items = 0;
-  int64_t tokens = 0;
-  for (const coordinator::NewJob& job : plan.jobs) {
-    int64_t job_tokens = 0;
-    for (const coordinator::NewShard& shard : job.shards) job_tokens += shard.estimated_tokens;
-    const std::string entry = reports::Describe(job.spec.entry);
-    out["jobs"].push_back({{"model", job.spec.model.name},
-                           {"entry", entry},
-                           {"items", job.spec.items},
-                           {"shards", job.shards.size()},
-                           {"estimated_tokens", job_tokens},
-                           {"metrics", job.spec.entry.metrics}});
-    text += fmt::format("  {} · {}\n    {}, {}, about {} tokens (prompts as bytes / 3, generations at their limit)\n",
-                        job.spec.model.name, entry, Counted(job.spec.items, "item"),
-                        Counted(static_cast<int64_t>(job.shards.size()), "shard"), job_tokens);
-    items += job.spec.items;
-    tokens += job_tokens;
-  }
-  out["items"] = items;
-  out["estimated_tokens"] = tokens;
-  text += fmt::format("total: {}, {}, about {} tokens\n", Counted(static_cast<int64_t>(plan.jobs.size()), "job"),
-                      Counted(items, "item"), tokens);
-  return json ? out.dump(2) + "\n" : text;
 }
 
 }  // namespace iha::cli

@@ -26,7 +26,4 @@ struct RunOutcome {
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
                                        const std::map<std::string, std::string>& folders);
 
-// What --dry-run prints: jobs, items, estimated tokens.
-absl::StatusOr<std::string> DescribePlan(const Command& command, const SweepSpec& spec, bool json);
-
 }  // namespace iha::cli

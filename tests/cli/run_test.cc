@@ -180,7 +180,12 @@ TEST_F(RunTest, DryRunPrintsThePlanAndRunsNothing) {
   ASSERT_EQ(run.exit.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("total: 4 jobs, 48 items"), HasSubstr("alpha"), HasSubstr("12 items")));
   EXPECT_FALSE(std::filesystem::exists(Out("dry")));
-  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("at most"))) << "an estimate is no bound";
+  EXPECT_THAT(run.out, HasSubstr(" prompt tokens, at most "));
+  // Without the tokenizer it is an estimate, and no bound.
+  std::ofstream(Out("away.json")) << R"({"version": 1, "models": ["away"], "benchmarks": ["gsm8k_demo"]})";
+  const RunResult away = RunProgram({"iha-eval", "run", "--sweep", Out("away.json"), "--dry-run"});
+  EXPECT_EQ(away.exit.code, 0) << away.err;
+  EXPECT_THAT(away.out, AllOf(HasSubstr("total: 1 job, 24 items, about "), ::testing::Not(HasSubstr("at most"))));
 }
 
 // A folder's name may hold what a flag's syntax uses, and a chat goes through the checkpoint's own template.
@@ -198,6 +203,28 @@ TEST_F(RunTest, OddNamesAndChatPrompts) {
   ASSERT_EQ(chat.exit.code, 0) << chat.err;
   EXPECT_THAT(chat.out, HasSubstr("2/2"));
   EXPECT_NE(Read("plain", "samples.jsonl"), Read("chat", "samples.jsonl"));
+}
+
+// What is counted before is what the run then reads.
+TEST_F(RunTest, ADryRunCountsThePromptTokens) {
+  const auto dry = [&](const std::vector<std::string>& more) {
+    const RunResult result = Run("counted", more, "3");
+    EXPECT_EQ(result.exit.code, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  const auto plan = dry({"--dry-run", "--json"});
+  EXPECT_FALSE(std::filesystem::exists(Out("counted")));
+  ASSERT_EQ(Run("counted", {"--quiet"}, "3").exit.code, 0);
+  int64_t read = 0;
+  std::istringstream lines(Read("counted", "samples.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto sample = nlohmann::json::parse(line);
+    if (sample.at("sample") == 0) read += sample.at("prompt_tokens").get<int64_t>();
+  }
+  EXPECT_GT(read, 0);
+  EXPECT_EQ(plan.at("prompt_tokens"), read);
+  EXPECT_EQ(plan.at("estimated_tokens"), read + 2 * 3 * (1 + 5) * 48);
+  EXPECT_EQ(plan.at("jobs").size(), 4u);
 }
 
 // Two days are two sweeps; the model is asked something else only where its chat template reads the date.

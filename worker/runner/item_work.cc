@@ -9,8 +9,8 @@ bool ItemWork::complete() const {
 }
 
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
-                                     PromptEncoder& encoder, const std::vector<int32_t>& eos, int64_t context_tokens,
-                                     int64_t index) {
+                                     benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
+                                     int64_t context_tokens, int64_t index) {
   const SamplingParams& sampling = grant.job.entry.sampling;
   const benchmarks::Prompt prompt = benchmark.Render(index);
   ItemWork work{

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "benchmarks/benchmark.h"
+#include "benchmarks/prompt_encoder.h"
 #include "common/coordinator_api.h"
 #include "common/eval_types.h"
-#include "worker/runner/prompt_encoder.h"
 
 namespace iha::worker {
 
@@ -29,8 +29,8 @@ struct ItemWork {
 
 // Renders and tokenises item `index`, and names its generations. Errors: those of PromptEncoder.
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
-                                     PromptEncoder& encoder, const std::vector<int32_t>& eos, int64_t context_tokens,
-                                     int64_t index);
+                                     benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
+                                     int64_t context_tokens, int64_t index);
 
 // Grades `result` anew, generations that are among `stored` by the text that is stored, and computes the values again.
 // `texts`: what its samples were graded by. For generations that another worker had put first, with another text.

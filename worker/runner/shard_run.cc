@@ -14,8 +14,8 @@ constexpr size_t kLookupKeys = 256;
 
 }  // namespace
 
-absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, PromptEncoder& encoder, engine::Engine& engine,
-                             EventQueue& events, Outbox& outbox) {
+absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
+                             engine::Engine& engine, EventQueue& events, Outbox& outbox) {
   for (const int64_t index : grant_.missing) {
     IHA_ASSIGN_OR_RETURN(ItemWork work,
                          PrepareItem(grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));

@@ -26,8 +26,8 @@ class ShardRun {
 
   // Renders the missing items, fetches the generations that are known already and submits the rest. Items that need no
   // generation go to the outbox at once. An error leaves nothing queued but what Abandon cancels.
-  absl::Status Start(WorkerApi& api, const LoadedModel& model, PromptEncoder& encoder, engine::Engine& engine,
-                     EventQueue& events, Outbox& outbox);
+  absl::Status Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
+                     engine::Engine& engine, EventQueue& events, Outbox& outbox);
   // Takes a sample in; the item's last one sends it to the outbox. An error fails the lease.
   absl::Status OnSample(SampleDone done, Outbox& outbox);
   // Stops generating; results that still arrive are ignored by the caller (the lease is gone).

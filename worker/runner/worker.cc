@@ -187,7 +187,7 @@ absl::Status Worker::Load(const LeaseGrant& grant) {
   };
   IHA_ASSIGN_OR_RETURN(engine_, engine::Engine::Create(std::move(loaded_.backend), decoders, options_.engine));
   engine_->Start();
-  encoder_ = std::make_unique<PromptEncoder>(loaded_.tokenizer);
+  encoder_ = std::make_unique<benchmarks::PromptEncoder>(loaded_.tokenizer);
   loaded_name_ = name;
   loaded_numerics_ = grant.job.numerics_id;
   return absl::OkStatus();

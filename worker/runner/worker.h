@@ -101,7 +101,7 @@ class Worker {
   std::map<std::string, std::shared_ptr<const benchmarks::Benchmark>> benchmarks_;  // by canonical ref
   std::string loaded_name_, loaded_numerics_;
   LoadedModel loaded_;
-  std::unique_ptr<PromptEncoder> encoder_;
+  std::unique_ptr<benchmarks::PromptEncoder> encoder_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<LeaseKeeper> keeper_;
   std::list<ShardRun> runs_;

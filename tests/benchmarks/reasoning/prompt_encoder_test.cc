@@ -1,9 +1,9 @@
 // Prompts to ids: who adds the special tokens, and which day a chat template sees.
-#include "worker/runner/prompt_encoder.h"
+#include "benchmarks/prompt_encoder.h"
 
 #include <gtest/gtest.h>
 
-namespace iha::worker {
+namespace iha::benchmarks {
 namespace {
 
 using Ids = std::vector<int32_t>;
@@ -28,7 +28,7 @@ std::shared_ptr<const tokenizer::Tokenizer> Digits() {
 
 TEST(PromptEncoder, OneBosAndThePromptsDay) {
   PromptEncoder encoder(Digits());
-  benchmarks::Prompt prompt;
+  Prompt prompt;
   prompt.text = "12";
   EXPECT_EQ(*encoder.Encode(prompt), (Ids{10, 1, 2}));
   prompt.messages = {{"user", "9"}};
@@ -40,4 +40,4 @@ TEST(PromptEncoder, OneBosAndThePromptsDay) {
 }
 
 }  // namespace
-}  // namespace iha::worker
+}  // namespace iha::benchmarks

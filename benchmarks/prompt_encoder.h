@@ -15,20 +15,20 @@
 #include "model/tokenizer/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 
-namespace iha::worker {
+namespace iha::benchmarks {
 
 class PromptEncoder {
  public:
   explicit PromptEncoder(std::shared_ptr<const tokenizer::Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
 
-  absl::StatusOr<std::vector<int32_t>> Encode(const benchmarks::Prompt& prompt);
+  absl::StatusOr<std::vector<int32_t>> Encode(const Prompt& prompt);
 
  private:
-  absl::StatusOr<std::vector<int32_t>> EncodeChat(const benchmarks::Prompt& prompt);
+  absl::StatusOr<std::vector<int32_t>> EncodeChat(const Prompt& prompt);
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   std::unique_ptr<tokenizer::ChatTemplate> chat_;
   std::string chat_date_;  // that it was started with
 };
 
-}  // namespace iha::worker
+}  // namespace iha::benchmarks

@@ -1,19 +1,19 @@
-#include "worker/runner/prompt_encoder.h"
+#include "benchmarks/prompt_encoder.h"
 
 #include "common/status_macros.h"
 
-namespace iha::worker {
+namespace iha::benchmarks {
 
 using tokenizer::ChatMessage;
 using tokenizer::ChatTemplate;
 
-absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const benchmarks::Prompt& prompt) {
+absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const Prompt& prompt) {
   if (!prompt.messages.empty()) return EncodeChat(prompt);
   return tokenizer_->Encode(prompt.text, {.add_special = true});
 }
 
-absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const benchmarks::Prompt& prompt) {
-  const std::vector<benchmarks::Message>& messages = prompt.messages;
+absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const Prompt& prompt) {
+  const std::vector<Message>& messages = prompt.messages;
   if (chat_ == nullptr || chat_date_ != prompt.template_date) {
     chat_.reset();
     tokenizer::ChatTemplateOptions options;
@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const benchmarks:
     chat_date_ = prompt.template_date;
   }
   std::vector<ChatMessage> chat;
-  for (const benchmarks::Message& message : messages) chat.push_back({message.role, message.content});
+  for (const Message& message : messages) chat.push_back({message.role, message.content});
   // A chat that ends with the assistant's own words is one that the model goes on writing.
   const bool open = messages.back().role == "assistant";
   const auto end = open ? ChatTemplate::End::kOpenMessage : ChatTemplate::End::kAssistant;
@@ -30,4 +30,4 @@ absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const benchmarks:
   return tokenizer_->Encode(text, {.add_special = false});
 }
 
-}  // namespace iha::worker
+}  // namespace iha::benchmarks
