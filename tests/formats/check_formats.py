@@ -96,6 +96,10 @@ def check_tools():
                 "equiv")
     check_lines("vote", run("vote", "--metric", "gsm8k.robust", stdin='{"id":1,"gold":"7","outputs":["#### 7","?"]}\n'),
                 "vote")
+    ranked = run("rank", "--baseline", "a", "--json", "-", stdin="Model,acc\na,1.0\nb,2.5\nc,\n")
+    check_lines("rank", ranked, "rank")
+    if json.loads(ranked.splitlines()[1]) != {"Model": "b", "acc": "2.5", "acc delta": "+1.5", "Avg. Rank": "1.0"}:
+        sys.exit(f"rank --json: {ranked}")
     check_lines("tokenize", run("tokenize", "--model", model, stdin='{"text":"Hello"}\n'), "tokenize")
     check_lines("detokenize", run("detokenize", "--model", model, stdin='{"ids":[72,105]}\n'), "detokenize")
 
