@@ -34,7 +34,7 @@ DIGEST = "9e866abf89c585f3750f4b5c723f49e85eb20c885adbfd312d4630f0d087bf50"  # o
 TYPES = {"llama": "llama", "mistral": "mistral", "qwen2": "qwen2", "qwen3": "qwen3", "gemma3": "gemma3_text"}
 ROPES = ("default", "linear", "llama3", "yarn", "dynamic")
 STORES = (torch.float32, torch.bfloat16, torch.float16)
-ACTIVATIONS = ("silu", "silu", "gelu_pytorch_tanh", "relu")
+ACTIVATIONS = ("silu", "silu", "swish", "gelu", "gelu_pytorch_tanh", "gelu_new", "relu")  # all that config.json may name
 TOKENS = 40
 
 
@@ -96,8 +96,7 @@ def draw(family, number):
         fields["rope_parameters"] = {"full_attention": rope,
                                      "sliding_attention": {"rope_type": "default", "rope_theta": rng.choice([1e3, 2e4])}}
     store = {"dtype": STORES[(number // len(ROPES)) % 3], "shards": rng.random() < 0.4}
-    if family != "gemma3":
-        fields["hidden_act"] = rng.choice(ACTIVATIONS)
+    fields["hidden_activation" if family == "gemma3" else "hidden_act"] = rng.choice(ACTIVATIONS)
     return fields, store
 
 
