@@ -23,10 +23,7 @@ using Names = std::vector<std::string>;
 // A field of the file, and the option of a benchmark that it becomes.
 constexpr char kTemplateDate[] = "template_date";
 
-// Larger ones would wrap around.
-bool IsInt64(const Json& json) {
-  return json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX);
-}
+bool IsInt64(const Json& json) { return JsonInteger(json).has_value(); }
 
 // Reads fields of one object.
 class Fields {

@@ -1,14 +1,13 @@
 // json.h: JSON from files and peers, read with messages that name the place. Pure but for ReadJsonFile. Thread: any.
 //
-// Everything here refuses with InvalidArgument, one line: "sweep.json:12:5: ...", "field \"limit\": found a string,
-// expected an integer". Prefix what you know (the file, the path of the object) with Annotate.
+// Everything here refuses with InvalidArgument, one line: "sweep.json:12:5: ...".
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,27 +26,13 @@ absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where);
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 
-// "null", "true", "\"text\"" (cut), "12", "an array", "an object": what was found, for messages.
-std::string DescribeJson(const nlohmann::json& value);
-
-// Field `key` of `object` as T: std::string, bool, int32_t, int64_t, uint64_t, double (any number), or a std::vector of
-// std::string, int32_t, int64_t, double. Integers must be written as such and fit. Missing or null is an error.
-template <class T>
-absl::StatusOr<T> Get(const nlohmann::json& object, std::string_view key);
-
-// As Get, but `fallback` when the field is missing (null is an error).
-template <class T>
-absl::StatusOr<T> GetOr(const nlohmann::json& object, std::string_view key, T fallback);
-
-// The field as it is; must be an object or array respectively. The pointer lives as long as `object`.
-absl::StatusOr<const nlohmann::json*> GetObject(const nlohmann::json& object, std::string_view key);
-absl::StatusOr<const nlohmann::json*> GetArray(const nlohmann::json& object, std::string_view key);
-
-// Refuses keys of `object` that are not in `known` (unknown field "limt" (did you mean "limit"?)).
-absl::Status CheckKeys(const nlohmann::json& object, std::span<const std::string> known);
-
-// Keys sorted by bytes, no spaces, numbers in the shortest form that reads back equal: the same value, the same bytes.
-// Invalid UTF-8 becomes U+FFFD.
-std::string CanonicalJson(const nlohmann::json& value);
+// The value as int64_t if it is written as a whole number and fits: the parser keeps what is above 2^63 - 1 as an
+// unsigned number, which get<int64_t>() would wrap around. `Json` is either of nlohmann's.
+template <class Json>
+std::optional<int64_t> JsonInteger(const Json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && !std::in_range<int64_t>(value.template get<uint64_t>())) return std::nullopt;
+  return value.template get<int64_t>();
+}
 
 }  // namespace iha

@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/model_folder.h"
 #include "model/fake_model.h"
@@ -64,10 +65,9 @@ constexpr char kChatTemplate[] =
 
 absl::StatusOr<int64_t> Integer(const nlohmann::json& object, const char* path, const char* field) {
   const auto found = object.find(field);
-  if (found == object.end() || !found->is_number_integer()) {
-    return InvalidArgument("{}: {} is missing or not an integer", path, field);
-  }
-  return found->get<int64_t>();
+  const std::optional<int64_t> number = found == object.end() ? std::nullopt : JsonInteger(*found);
+  if (!number.has_value()) return InvalidArgument("{}: {} is missing or not an integer", path, field);
+  return *number;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "common/canonical.h"
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/config_parts.h"
 #include "model/checkpoint/families.h"
@@ -243,11 +244,12 @@ std::vector<int32_t> ReadTokenIds(FieldReader& fields, const char* field, const 
   }
   const json list = value->is_array() ? *value : json::array({*value});
   for (const json& item : list) {
-    if (!item.is_number_integer() || item.get<int64_t>() < 0 || item.get<int64_t>() > INT32_MAX) {
+    const std::optional<int64_t> id = JsonInteger(item);
+    if (!id.has_value() || *id < 0 || *id > INT32_MAX) {
       fields.Fail(field, fmt::format("is {}, expected a token id, a list of them, or null", TypedJson(*value)));
       return {};
     }
-    ids.push_back(static_cast<int32_t>(item.get<int64_t>()));
+    ids.push_back(static_cast<int32_t>(*id));
   }
   return ids;
 }

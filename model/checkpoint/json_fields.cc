@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/checkpoint/json_check.h"
@@ -58,14 +59,12 @@ const json* FieldReader::Require(const char* field, bool has_fallback, std::stri
 int64_t FieldReader::Int(const char* field, std::optional<int64_t> fallback, int64_t min, int64_t max) {
   const json* value = Require(field, fallback.has_value(), "a whole number");
   if (value == nullptr) return fallback.value_or(min);
-  // Unsigned values above INT64_MAX would wrap around in get<int64_t>.
-  const bool fits = value->is_number_integer() &&
-                    (!value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-  if (!fits || value->get<int64_t>() < min || value->get<int64_t>() > max) {
+  const std::optional<int64_t> number = JsonInteger(*value);
+  if (!number.has_value() || *number < min || *number > max) {
     Fail(field, fmt::format("is {}, expected a whole number from {} to {}", TypedJson(*value), min, max));
     return fallback.value_or(min);
   }
-  return value->get<int64_t>();
+  return *number;
 }
 
 double FieldReader::Number(const char* field, std::optional<double> fallback, double min_exclusive, double max) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/tokenizer/unicode.h"
@@ -56,12 +57,11 @@ absl::StatusOr<int64_t> GetInt(const Json& object, const char* key, std::string_
                                std::optional<int64_t> fallback) {
   const Json* value = Find(object, key);
   if (value == nullptr && fallback.has_value()) return *fallback;
-  const bool fits = value != nullptr && value->is_number_integer() &&
-                    (!value->is_number_unsigned() || value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
-  if (!fits || value->get<int64_t>() < low || value->get<int64_t>() > high) {
+  const std::optional<int64_t> number = value == nullptr ? std::nullopt : JsonInteger(*value);
+  if (!number.has_value() || *number < low || *number > high) {
     return Wrong(path, key, value, fmt::format("an integer from {} to {}", low, high));
   }
-  return value->get<int64_t>();
+  return *number;
 }
 
 absl::StatusOr<const Json*> GetArray(const Json& object, const char* key, std::string_view path) {

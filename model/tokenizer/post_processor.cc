@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/tokenizer/bpe.h"
@@ -13,11 +14,12 @@ namespace iha::tokenizer {
 namespace {
 
 absl::StatusOr<int32_t> ToId(const Json& value, const std::string& field) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(kMaxTokenId)) {
+  const std::optional<int64_t> id = JsonInteger(value);
+  if (!id.has_value() || *id < 0 || *id > kMaxTokenId) {
     return InvalidArgument("{}: found {}, expected an id from 0 to {}", field,
                            value.is_number() ? value.dump() : std::string(JsonKind(value)), kMaxTokenId);
   }
-  return value.get<int32_t>();
+  return static_cast<int32_t>(*id);
 }
 
 }  // namespace

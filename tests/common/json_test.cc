@@ -9,7 +9,6 @@
 namespace iha {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -49,55 +48,18 @@ TEST(Json, RefusesDeepNesting) {
   EXPECT_TRUE(ParseJson("[\"" + std::string(1000, '[') + "\\\"[\"]", "f").ok());  // brackets within a string
 }
 
-TEST(Json, TypedFields) {
-  const Json object = *ParseJson(
-      R"({"s": "x", "b": true, "i": -5, "u": 18446744073709551615, "d": 1, "e": 2.5, "v": [1, 2], "w": ["a"], "n": null,
-          "o": {}, "big": 3000000000})",
-      "f");
-  EXPECT_EQ(*Get<std::string>(object, "s"), "x");
-  EXPECT_EQ(*Get<bool>(object, "b"), true);
-  EXPECT_EQ(*Get<int32_t>(object, "i"), -5);
-  EXPECT_EQ(*Get<uint64_t>(object, "u"), 18446744073709551615u);
-  EXPECT_EQ(*Get<double>(object, "d"), 1.0);
-  EXPECT_EQ(*Get<int64_t>(object, "big"), 3000000000);
-  EXPECT_THAT(*Get<std::vector<int32_t>>(object, "v"), ElementsAre(1, 2));
-  EXPECT_THAT(*Get<std::vector<std::string>>(object, "w"), ElementsAre("a"));
-  EXPECT_EQ(*GetOr<int64_t>(object, "absent", 7), 7);
-  EXPECT_EQ(*GetOr<int64_t>(object, "i", 7), -5);
-  EXPECT_TRUE((*GetObject(object, "o"))->empty());
-  EXPECT_EQ((*GetArray(object, "v"))->size(), 2u);
-
-  const auto message = [](const absl::Status& status) { return std::string(status.message()); };
-  EXPECT_EQ(message(Get<int64_t>(object, "s").status()), "field \"s\": found \"x\", expected an integer");
-  EXPECT_EQ(message(Get<int64_t>(object, "e").status()), "field \"e\": found 2.5, expected an integer");
-  EXPECT_EQ(message(Get<int64_t>(object, "absent").status()), "field \"absent\": missing, expected an integer");
-  EXPECT_EQ(message(Get<int32_t>(object, "big").status()),
-            "field \"big\": found 3000000000, expected an integer of 32 bits");
-  EXPECT_FALSE(Get<int64_t>(object, "u").ok());
-  EXPECT_FALSE(Get<uint64_t>(object, "i").ok());
-  EXPECT_FALSE(Get<bool>(object, "i").ok());
-  EXPECT_FALSE(Get<double>(object, "s").ok());
-  EXPECT_FALSE(Get<std::vector<std::string>>(object, "v").ok());
-  EXPECT_FALSE(GetOr<std::string>(object, "n", "x").ok());
-  EXPECT_FALSE(GetObject(object, "v").ok());
-  EXPECT_FALSE(GetArray(object, "o").ok());
-  EXPECT_EQ(message(Get<bool>(Json::array(), "x").status()),
-            "found an empty array, expected an object with the field \"x\"");
-}
-
-TEST(Json, UnknownKeysAreNamed) {
-  const std::vector<std::string> known = {"limit", "models"};
-  EXPECT_TRUE(CheckKeys({{"limit", 1}}, known).ok());
-  EXPECT_EQ(CheckKeys({{"limt", 1}}, known).message(), "unknown field \"limt\" (did you mean \"limit\"?)");
-  EXPECT_FALSE(CheckKeys(Json::array(), known).ok());
-}
-
-TEST(Json, CanonicalBytes) {
-  const Json value =
-      *ParseJson("{\"b\": [1, 0.1, 1e100, -0.0, \"\\u00e9\\n\"],\n \"a\": {\"z\": null, \"y\": true}}", "f");
-  EXPECT_EQ(CanonicalJson(value), "{\"a\":{\"y\":true,\"z\":null},\"b\":[1,0.1,1e+100,-0.0,\"\xC3\xA9\\n\"]}");
-  EXPECT_EQ(CanonicalJson(Json("\xFF")), "\"\xEF\xBF\xBD\"");
-  EXPECT_EQ(*ParseJson(CanonicalJson(value), "f"), value);
+TEST(Json, IntegersThatFit) {
+  const auto of = [](std::string_view text) { return JsonInteger(*ParseJson(text, "f")); };
+  EXPECT_EQ(of("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(of("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(of("0"), 0);
+  EXPECT_EQ(of("9223372036854775808"), std::nullopt);
+  EXPECT_EQ(of("18446744073709551615"), std::nullopt);  // not -1
+  EXPECT_EQ(of("-9223372036854775809"), std::nullopt);
+  EXPECT_EQ(of("1.0"), std::nullopt);
+  EXPECT_EQ(of("\"1\""), std::nullopt);
+  EXPECT_EQ(of("true"), std::nullopt);
+  EXPECT_EQ(of("null"), std::nullopt);
 }
 
 TEST(Json, FilesNameThemselves) {
