@@ -19,6 +19,7 @@ constexpr std::ptrdiff_t kShownDepth = 8;
 // Follows the parser and stops it (by false) at the first thing that is refused; keeps no values.
 class Watcher final : public json::json_sax_t {
  public:
+  explicit Watcher(const JsonLimits& limits) : limits_(limits) {}
   const std::string& problem() const { return problem_; }
   // Byte at which the parser gave up, from 1; 0: it did not, `problem` is ours.
   size_t position() const { return position_; }
@@ -68,13 +69,14 @@ class Watcher final : public json::json_sax_t {
   };
 
   bool Value() {
-    if (!frames_.empty()) frames_.back().count++;
-    return true;
+    if (frames_.empty() || ++frames_.back().count <= limits_.list || !frames_.back().is_array) return true;
+    problem_ = fmt::format("is in a list of more than {} values; is this the right file?", limits_.list);
+    return false;
   }
   bool Open(bool is_array) {
-    Value();
-    if (frames_.size() == kMaxJsonDepth) {
-      problem_ = fmt::format("is nested more than {} deep; is this the right file?", kMaxJsonDepth);
+    if (!Value()) return false;
+    if (frames_.size() == limits_.depth) {
+      problem_ = fmt::format("is nested more than {} deep; is this the right file?", limits_.depth);
       return false;
     }
     frames_.push_back({is_array, 0, {}, {}});
@@ -85,6 +87,7 @@ class Watcher final : public json::json_sax_t {
     return true;
   }
 
+  const JsonLimits limits_;
   std::vector<Frame> frames_;
   std::string problem_;
   size_t position_ = 0;
@@ -109,7 +112,7 @@ std::string Reason(std::string_view what) {
 
 }  // namespace
 
-absl::Status CheckJson(std::string_view text, std::string_view file) {
+absl::Status CheckJson(std::string_view text, std::string_view file, const JsonLimits& limits) {
   if (text.starts_with("\xef\xbb\xbf")) {
     return InvalidArgument("{}: begins with a byte order mark; save it as UTF-8 without one", file);
   }
@@ -117,7 +120,7 @@ absl::Status CheckJson(std::string_view text, std::string_view file) {
     return InvalidArgument("{}: holds a zero byte at {}, expected JSON text in UTF-8; fetch the file again", file,
                            LineAndColumn(text, zero + 1));
   }
-  Watcher watcher;
+  Watcher watcher(limits);
   if (json::sax_parse(text.begin(), text.end(), &watcher)) return absl::OkStatus();
   const std::string path = watcher.Path();
   if (watcher.position() == 0) {

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "model/checkpoint/json_check.h"
 #include "model/checkpoint/json_fields.h"
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are read as stored");
@@ -24,7 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // limit of the format's own library
-constexpr int kMaxDepth = 3;                  // name -> entry -> shape list
+constexpr size_t kMaxDepth = 3;               // name -> entry -> shape list
+constexpr size_t kMaxDimensions = 64;         // no library goes further
 constexpr const char* kGetAgain = "the file is damaged or was made by a faulty writer; fetch it again";
 
 // Bytes of a tensor of this shape, or nullopt if it does not fit 63 bits or a dimension is no whole number >= 0.
@@ -112,30 +113,11 @@ absl::Status Safetensors::Parse() {
         path(), header_size, bytes.size(), kMaxHeader);
   }
   const char* text = reinterpret_cast<const char*>(bytes.data()) + 8;
-  if (header_size > 0 && *text != '{') {
-    return InvalidArgument("{}: header is no JSON object (it begins with another character than {{); {}", path(),
-                           kGetAgain);
-  }
-  if (std::memchr(text, 0, header_size) != nullptr) {
-    return InvalidArgument("{}: header is no JSON object (it holds a zero byte); {}", path(), kGetAgain);
-  }
-  std::set<std::string> names, fields;
-  std::string duplicate, tensor;
-  const auto watch_names = [&](int depth, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::key && depth <= 2) {
-      const std::string& key = value.get_ref<const std::string&>();
-      if (depth == 1) {
-        tensor = key;
-        fields.clear();
-      }
-      if (!(depth == 1 ? names : fields).insert(key).second) duplicate = depth == 1 ? key : tensor + " " + key;
-    }
-    return depth <= kMaxDepth;  // deeper values are dropped unparsed: a hostile header costs no memory
-  };
-  const json header = json::parse(text, text + header_size, watch_names, false);
+  const std::string_view header_text(text, header_size);
+  // Before it is parsed: what is too deep or too long for a header costs no memory.
+  IHA_RETURN_IF_ERROR(CheckJson(header_text, path() + ": header", {.depth = kMaxDepth, .list = kMaxDimensions}));
+  const json header = json::parse(header_text, nullptr, false);
   if (!header.is_object()) return InvalidArgument("{}: header is no JSON object; {}", path(), kGetAgain);
-  if (!duplicate.empty())
-    return InvalidArgument("{}: tensor {} is named twice; {}", path(), Shown(duplicate), kGetAgain);
 
   const std::span<const std::byte> data = bytes.subspan(8 + header_size);
   for (const auto& [name, entry] : header.items()) {

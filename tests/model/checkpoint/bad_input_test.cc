@@ -161,12 +161,13 @@ TEST_F(BadCheckpoint, TensorHeaders) {
       {in_q("F32", "F8_E4M3"), {"q_proj.weight: dtype F8_E4M3 is unknown, expected F32"}},
       {in_q("F32", "f32"), {"dtype f32 is unknown"}},
       {in_q("\"F32\"", "null"), {"dtype is missing or no string"}},
-      {in_q("\"dtype\":\"F32\"", "\"dtype\":\"F32\",\"dtype\":\"F32\""), {"q_proj.weight dtype is named twice"}},
-      {in_q(q, whole + "," + q), {"q_proj.weight is named twice"}},
+      {in_q("\"dtype\":\"F32\"", "\"dtype\":\"F32\",\"dtype\":\"F32\""),
+       {"header: model.layers.0.self_attn.q_proj.weight.dtype is there twice"}},
+      {in_q(q, whole + "," + q), {"header: model.layers.0.self_attn.q_proj.weight is there twice"}},
       {Apply(header, {"0.self_attn.iha.alpha_k", "0.self_attn.iha.alpha_x", {}}), {"alpha_k is missing"}},
-      {"\xef\xbb\xbf" + header, {"header is no JSON object"}},
-      {header + "x", {"header is no JSON object"}},
-      {header + std::string(1, '\0'), {"header is no JSON object"}},
+      {"\xef\xbb\xbf" + header, {"header: begins with a byte order mark"}},
+      {header + "x", {"header: no valid JSON at line 1, column", "expected end of input"}},
+      {header + std::string(1, '\0'), {"header: holds a zero byte at line 1, column"}},
   };
   for (const auto& [text, expected] : headers) {
     SCOPED_TRACE(text == header ? "unchanged" : text.substr(entry, 120));

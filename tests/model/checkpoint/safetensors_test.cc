@@ -93,12 +93,14 @@ struct BadCase {
 TEST(SafetensorsTest, EachDefectIsOneLineThatNamesIt) {
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   const auto entry = [](std::string_view body) { return SafetensorsBytes(fmt::format("{{\"a\":{{{}}}}}", body), 8); };
+  std::string ones;
+  for (int i = 0; i < 64; ++i) ones += "1,";
   const BadCase kCases[] = {
       {"empty", "", {"truncated"}},
       {"seven bytes", "1234567", {"truncated"}},
       {"header beyond the file", SafetensorsBytes(good, 0).substr(0, 20), {"header length", "truncated"}},
       {"huge header length", std::string(8, '\xff') + "{}", {"header length 18446744073709551615"}},
-      {"no JSON", SafetensorsBytes("hello", 0), {"header is no JSON object"}},
+      {"no JSON", SafetensorsBytes("hello", 0), {"header: no valid JSON at line 1, column 1"}},
       {"list", SafetensorsBytes("[]", 0), {"header is no JSON object"}},
       {"data cut", SafetensorsBytes(good, 7), {"tensor a", "truncated", "end at 8", "7 data bytes"}},
       {"data left over", SafetensorsBytes(good, 9), {"1 bytes after the last tensor"}},
@@ -119,7 +121,7 @@ TEST(SafetensorsTest, EachDefectIsOneLineThatNamesIt) {
        SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                         R"("a":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
                         8),
-       {"tensor a is named twice"}},
+       {"header: a is there twice"}},
       {"overlap",
        SafetensorsBytes(R"({"a":{"dtype":"U8","shape":[6],"data_offsets":[0,6]},)"
                         R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
@@ -134,7 +136,10 @@ TEST(SafetensorsTest, EachDefectIsOneLineThatNamesIt) {
       {"control characters in a name",
        SafetensorsBytes("{\"a\\n\\u001b[2J\":{\"dtype\":\"F33\"}}", 0),
        {"tensor a\\n\\x1B[2J"}},
-      {"deep nesting", SafetensorsBytes(std::string(100000, '['), 0), {"header is no JSON object"}},
+      {"deep nesting", SafetensorsBytes(std::string(100000, '['), 0), {"header: [0][0][0] is nested more than 3 deep"}},
+      {"many dimensions",
+       entry(R"("dtype":"F32","shape":[)" + ones + R"(2],"data_offsets":[0,8])"),
+       {"header: a.shape[64] is in a list of more than 64 values"}},
   };
   const iha::testing::TempDir dir;
   const std::string path = dir.path() + "/bad.safetensors";
