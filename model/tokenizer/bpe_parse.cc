@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/tokenizer/bpe.h"
@@ -37,15 +38,17 @@ absl::Status Bpe::ReadVocab(const Json& model, const std::string& path) {
   if (vocab == nullptr) return InvalidArgument("{}: missing (expected an object of tokens and ids)", field);
   IHA_RETURN_IF_ERROR(ExpectObject(*vocab, field));
   if (vocab->empty()) return InvalidArgument("{}: found no tokens, expected at least one", field);
+  // Ids may have gaps, but what a table of them takes must be in proportion to the file.
+  const int64_t limit = std::min(kMaxTokenId, 4 * static_cast<int64_t>(vocab->size()) + (1 << 20));
   int64_t largest = 0;
-  for (const auto& [token, id] : vocab->items()) {
-    const bool fits = id.is_number_integer() && (id.is_number_unsigned() || id.get<int64_t>() >= 0) &&
-                      id.get<uint64_t>() <= static_cast<uint64_t>(kMaxTokenId);
-    if (!fits) {
-      return InvalidArgument("{}[\"{}\"]: found {}, expected an id from 0 to {}", field, TerminalSafe(token, 40),
-                             id.is_number() ? id.dump() : std::string(JsonKind(id)), kMaxTokenId);
+  for (const auto& [token, value] : vocab->items()) {
+    const std::optional<int64_t> id = JsonInteger(value);
+    if (!id.has_value() || *id < 0 || *id > limit) {
+      return InvalidArgument("{}[\"{}\"]: found {}, expected an id from 0 to {} (of {} tokens)", field,
+                             TerminalSafe(token, 40), value.is_number() ? value.dump() : std::string(JsonKind(value)),
+                             limit, vocab->size());
     }
-    largest = std::max(largest, id.get<int64_t>());
+    largest = std::max(largest, *id);
   }
   texts_.resize(static_cast<size_t>(largest) + 1);
   used_.resize(texts_.size());

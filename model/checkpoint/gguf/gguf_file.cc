@@ -1,5 +1,6 @@
 #include "model/checkpoint/gguf/gguf_file.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/errors.h"
@@ -10,6 +11,9 @@ namespace iha::checkpoint {
 namespace {
 
 constexpr uint64_t kMaxDimensions = 4;  // GGML_MAX_DIMS
+// Elements of all arrays together; a vocabulary of 262,144 tokens with merges has about 1.3 million. One that the file
+// stores in a byte takes 8 in memory.
+constexpr uint64_t kMaxElements = uint64_t{1} << 25;
 
 // Value types of the format.
 enum ValueType : uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64 };
@@ -44,6 +48,12 @@ class Cursor {
     position_ += size;
     return text;
   }
+  // False when all arrays together would have more than kMaxElements.
+  bool TakeElements(uint64_t count) {
+    if (count > elements_left_) return false;
+    elements_left_ -= count;
+    return true;
+  }
   size_t left() const { return bytes_.size() - position_; }
   size_t position() const { return position_; }
   bool failed() const { return failed_; }
@@ -51,6 +61,7 @@ class Cursor {
  private:
   std::span<const std::byte> bytes_;
   size_t position_ = 0;
+  uint64_t elements_left_ = kMaxElements;
   bool failed_ = false;
 };
 
@@ -107,6 +118,9 @@ absl::StatusOr<GgufValue> ReadArray(Cursor& in) {
   if (type == kArray || type > kF64)
     return InvalidArgument("is an array of type {}, expected strings or numbers", type);
   if (count > in.left() / MinimumSize(type)) return DataLoss("has {} elements, more than the file holds", count);
+  if (!in.TakeElements(count)) {
+    return InvalidArgument("has {} elements, expected at most {} in all arrays together", count, kMaxElements);
+  }
   if (type == kString) {
     GgufStrings strings;
     strings.reserve(count);
@@ -179,6 +193,21 @@ absl::StatusOr<TensorInfo> ReadTensorInfo(Cursor& in) {
   return info;
 }
 
+// Writers put one tensor after another. Ones that share bytes would let a small file ask for a large checkpoint.
+absl::Status CheckApart(std::vector<TensorInfo> infos) {
+  std::sort(infos.begin(), infos.end(), [](const TensorInfo& a, const TensorInfo& b) {
+    return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
+  });
+  for (size_t i = 1; i < infos.size(); ++i) {
+    const TensorInfo &before = infos[i - 1], &info = infos[i];
+    if (info.offset < before.offset + before.bytes) {
+      return InvalidArgument("tensor {}: begins at byte {} of the data, but tensor {} ends at {}: they overlap",
+                             Shown(info.name), info.offset, Shown(before.name), before.offset + before.bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GgufFile> GgufFile::Open(const std::string& path) {
@@ -235,7 +264,7 @@ absl::Status GgufFile::Parse() {
       return InvalidArgument("tensor {} is there twice", Shown(info.name));
     }
   }
-  return absl::OkStatus();
+  return CheckApart(std::move(infos));
 }
 
 absl::StatusOr<int64_t> GgufFile::Integer(std::string_view key, std::optional<int64_t> fallback) const {

@@ -204,6 +204,14 @@ TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
   rope.Text("llama.rope.scaling.type", "longrope");
   twice.U32("llama.block_count", 1);
   extra.FloatTensor("blk.0.attn_sinks.weight", {8}, std::vector<float>(8));
+  // Keys() has 13 elements in arrays: one more than all may have together.
+  constexpr uint64_t kBytes = (uint64_t{1} << 25) - 12;
+  GgufBuilder large = Keys();
+  large.RawKey("k", 9, GgufBuilder::Bytes<uint32_t>(0) + GgufBuilder::Bytes(kBytes) + std::string(kBytes, '\0'));
+  // The last tensor information of a good file: name, dimensions, sizes, type, offset. Its offset becomes the first's.
+  std::string shared = with_weights(Keys());
+  const size_t last = shared.rfind("blk.0.ffn_down.weight") + 21 + 4 + 16 + 4;
+  std::memset(shared.data() + last, 0, 8);
   GgufBuilder k_quant = Keys();
   k_quant.Tensor("blk.0.attn_q.weight", {1, 256}, 10, std::string(84, 'x'));
   const std::string good = with_weights(Keys());
@@ -221,6 +229,8 @@ TEST_F(GgufImportTest, EachDefectIsOneLineAndLeavesNothing) {
       {"array count",
        Keys().RawKey("k", 9, GgufBuilder::Bytes<uint32_t>(4) + GgufBuilder::Bytes(~uint64_t{0})).Build(),
        {"key k has 18446744073709551615 elements"}},
+      {"many elements", large.Build(), {"key k has 33554420 elements", "at most 33554432 in all arrays together"}},
+      {"shared bytes", shared, {"overlap", "token_embd.weight", "blk.0.ffn_down.weight"}},
       {"nested array",
        Keys().RawKey("k", 9, GgufBuilder::Bytes<uint32_t>(9) + GgufBuilder::Bytes<uint64_t>(1)).Build(),
        {"key k is an array of type 9"}},

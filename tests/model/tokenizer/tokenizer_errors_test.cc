@@ -123,7 +123,7 @@ TEST(TokenizerErrors, Vocabulary) {
   EXPECT_THAT(ErrorWith("/model/vocab", "{}"), HasSubstr("model.vocab: found no tokens"));
   EXPECT_THAT(ErrorWith("/model/vocab", "[]"), HasSubstr("model.vocab: found array, expected an object"));
   EXPECT_THAT(ErrorWith("/model/vocab/a", "1"), HasSubstr("model.vocab: id 1 belongs to \"a\" and to \"b\""));
-  for (const char* id : {"-1", "16777216", "18446744073709551615", "1e99", "1.5", "\"0\"", "null", "[]"}) {
+  for (const char* id : {"-1", "1048593", "16777216", "18446744073709551615", "1e99", "1.5", "\"0\"", "null", "[]"}) {
     EXPECT_THAT(ErrorWith("/model/vocab/a", id), HasSubstr("model.vocab[\"a\"]: found")) << id;
   }
   EXPECT_THAT(ErrorWith("/model/unk_token", "\"<unk>\""),
