@@ -32,8 +32,26 @@ bool AllFitBF16(std::span<const float> values) {
   return (any & 0xffff) == 0;
 }
 
+constexpr uint32_t kInexact = 1u << 16;
+
+// The fp16 of the float with these bits; kInexact is set in what is returned if there is none.
+inline uint32_t F16OrInexact(uint32_t bits) {
+  constexpr uint32_t kSmallestNormal = 0x38800000, kLargest = 0x477fe000, kInfinity = 0x7f800000;
+  const uint32_t magnitude = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+  if (magnitude > kLargest) return sign | 0x7c00 | (magnitude == kInfinity ? 0 : kInexact);
+  if (magnitude >= kSmallestNormal) {
+    const uint32_t half = (magnitude >> 13) - ((127 - 15) << 10);
+    return sign | half | ((magnitude & 0x1fff) == 0 ? 0 : kInexact);
+  }
+  const float units = std::bit_cast<float>(magnitude) * 0x1p24F;  // subnormals of fp16 are multiples of 2^-24
+  const auto whole = static_cast<int32_t>(units);
+  return sign | static_cast<uint32_t>(whole) | (static_cast<float>(whole) == units ? 0 : kInexact);
+}
+
 bool AllFitF16(std::span<const float> values) {
-  return std::all_of(values.begin(), values.end(), [](float value) { return ExactF16(value).has_value(); });
+  uint32_t any = 0;
+  for (const float value : values) any |= F16OrInexact(std::bit_cast<uint32_t>(value));
+  return (any & kInexact) == 0;
 }
 
 bool Fits(const TensorView& tensor, StorageType type, kernels::ParallelFor& parallel) {
@@ -64,18 +82,9 @@ StorageType StorageOf(DType dtype) {
 }
 
 std::optional<uint16_t> ExactF16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffff;
-  const uint32_t sign = bits >> 16 & 0x8000;
-  if (magnitude == 0) return static_cast<uint16_t>(sign);
-  if (magnitude == 0x7f800000) return static_cast<uint16_t>(sign | 0x7c00);
-  const uint32_t exponent = magnitude >> 23;
-  if (exponent < 127 - 24 || exponent > 127 + 15) return std::nullopt;  // below 2^-24, above 65504, NaN
-  const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000;
-  const bool normal = exponent >= 127 - 14;
-  const uint32_t below = normal ? 13 : 126 - exponent;  // bits of the mantissa that fp16 lacks
-  if ((mantissa & ((1u << below) - 1)) != 0) return std::nullopt;
-  const uint32_t field = normal ? exponent - (127 - 14) : 0;  // a normal number's leading bit adds 1
-  return static_cast<uint16_t>(sign | ((field << 10) + (mantissa >> below)));
+  const uint32_t half = F16OrInexact(std::bit_cast<uint32_t>(value));
+  if ((half & kInexact) != 0) return std::nullopt;
+  return static_cast<uint16_t>(half);
 }
 
 StorageType ExactStorage(std::span<const TensorView> tensors, kernels::ParallelFor& parallel) {
@@ -99,7 +108,7 @@ void StoreExactly(const TensorView& tensor, size_t begin, size_t count, StorageT
       std::array<uint16_t, kPiece> narrow;
       std::transform(values.begin(), values.end(), narrow.begin(), [&](float value) {
         return type == StorageType::kBF16 ? static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16)
-                                          : ExactF16(value).value_or(0);
+                                          : static_cast<uint16_t>(F16OrInexact(std::bit_cast<uint32_t>(value)));
       });
       std::memcpy(out, narrow.data(), values.size() * size);
     }
