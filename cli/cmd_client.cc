@@ -237,6 +237,10 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
           FailUsage(name, InvalidArgument("give {}--coordinator HOST:PORT", reads_files ? "--db FILE or " : ""));
       return;
     }
+    if (!flags->endpoint.address.empty() && !flags->db.empty()) {
+      command.exit_code = FailUsage(name, InvalidArgument("give --db FILE or --coordinator HOST:PORT, not both"));
+      return;
+    }
     if (flags->db.empty()) {
       if (const absl::Status address = link::CheckAddress("--coordinator", flags->endpoint.address); !address.ok()) {
         Fail(name, address);

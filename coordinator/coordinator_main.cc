@@ -38,6 +38,10 @@ int Fail(const absl::Status& status) {
 }
 
 int Run(Flags flags) {
+  if (flags.db.empty()) {
+    Print("--db \"\": expected a file");
+    return kExitUsage;
+  }
   if (const absl::Status address = link::CheckAddress("--listen", flags.server.address); !address.ok()) {
     Print(std::string(address.message()));
     return kExitUsage;

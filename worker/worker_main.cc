@@ -69,6 +69,10 @@ absl::Status CheckFlags(const Flags& flags) {
     return NotFound("--models-root {}: no such folder; expected the one that the sweeps' models lie in",
                     flags.models_root);
   }
+  for (const auto& [name, folder] : flags.models) {
+    if (std::filesystem::is_directory(folder, error)) continue;
+    return NotFound("--model {} {}: no such folder; expected a name and a checkpoint directory", name, folder);
+  }
   return flags.device == "cpu" ? absl::OkStatus() : model::CheckDevice(flags.device);
 }
 

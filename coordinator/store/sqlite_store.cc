@@ -176,6 +176,9 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const SqliteStoreOptions&
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
   std::unique_ptr<FileLock> lock;
   if (!options.path.empty()) {
+    if (options.path == ":memory:") {
+      return InvalidArgument("{}: such a database is gone when the program ends; give a file to --db", options.path);
+    }
     struct stat info {};
     if (stat(options.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
       return FailedPrecondition("{}: is a folder; give a file to --db", options.path);

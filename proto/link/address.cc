@@ -1,5 +1,7 @@
 #include "proto/link/address.h"
 
+#include <sys/un.h>
+
 #include <charconv>
 
 #include "common/errors.h"
@@ -21,6 +23,12 @@ bool IsAddress(std::string_view address) {
 }  // namespace
 
 absl::Status CheckAddress(std::string_view flag, const std::string& address) {
+  constexpr std::string_view kUnix = "unix:";
+  constexpr size_t kMostPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+  if (address.starts_with(kUnix) && address.size() - kUnix.size() > kMostPathBytes) {
+    return InvalidArgument("{} {}: a socket's path has at most {} bytes; give a shorter one", flag, address,
+                           kMostPathBytes);
+  }
   if (IsAddress(address)) return absl::OkStatus();
   return InvalidArgument("{} {}: expected HOST:PORT or unix:/path", flag, address.empty() ? "\"\"" : address);
 }

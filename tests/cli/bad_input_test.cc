@@ -269,6 +269,16 @@ TEST_F(BadInput, AddressesOfAnotherFormAreUsageErrors) {
   }
 }
 
+// SQLite would take both names for a database that is gone with the process.
+TEST_F(BadInput, ADatabaseIsAFile) {
+  const std::string address = "unix:" + Path("c.sock");
+  Expect({"iha-coordinator", "--listen", address, "--db", ""}, 2, "--db \"\": expected a file");
+  Expect({"iha-coordinator", "--listen", address, "--db", ":memory:"}, 3, "is gone when the program ends; give a file");
+  Expect({"iha-eval", "list", "--db", Path("x.db"), "--coordinator", address}, 2, "not both");
+  const std::string path_of_200(200, 'x');
+  Expect({"iha-coordinator", "--listen", "unix:/" + path_of_200, "--db", Path("x.db")}, 2, "at most 107 bytes");
+}
+
 TEST_F(BadInput, AWorkerChecksItsFlagsBeforeItConnects) {
   const std::vector<std::string> worker = {"iha-worker", "--coordinator", "unix:" + Path("c.sock")};
   const auto with = [&](std::vector<std::string> more) {
@@ -276,6 +286,7 @@ TEST_F(BadInput, AWorkerChecksItsFlagsBeforeItConnects) {
     return more;
   };
   Expect(with({"--models-root", Path("nope")}), 3, "--models-root " + Path("nope") + ": no such folder");
+  Expect(with({"--model", "a", Path("nope")}), 3, "--model a " + Path("nope") + ": no such folder");
   // A device that cannot be had here is one code in every program.
   const RunResult device = RunProgram(with({"--device", "emulated"}));
   EXPECT_EQ(device.exit.code, 4) << device.err;

@@ -227,6 +227,19 @@ TEST_F(RunTest, ADryRunCountsThePromptTokens) {
   EXPECT_EQ(plan.at("jobs").size(), 4u);
 }
 
+TEST_F(RunTest, LogitsToStdoutAreThoseOfAFile) {
+  const auto logits = [&](const std::string& out) {
+    return RunProgram(
+        {"iha-eval", "logits", "--model", Model("alpha"), "--numerics", "fake", "--ids", "-", "--out", out},
+        "[5, 6, 7]");
+  };
+  ASSERT_EQ(logits(Out("l.safetensors")).exit.code, 0);
+  const RunResult to_stdout = logits("-");
+  EXPECT_EQ(to_stdout.exit.code, 0) << to_stdout.err;
+  EXPECT_EQ(to_stdout.out, ReadFile(Out("l.safetensors")).value());
+  EXPECT_FALSE(to_stdout.out.empty());
+}
+
 // Two days are two sweeps; the model is asked something else only where its chat template reads the date.
 TEST_F(RunTest, TheSweepsTemplateDateReachesTheChatTemplate) {
   const auto run = [&](const std::string& model, const std::string& date) {

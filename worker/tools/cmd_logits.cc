@@ -1,5 +1,9 @@
 // logits: what a checkpoint says after each of the given tokens.
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -48,7 +52,39 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const std::string& path, const mode
   return ids;
 }
 
+// A file is written whole and renamed; for stdout it lies in a folder of its own meanwhile.
+class Output {
+ public:
+  explicit Output(std::string path) : path_(std::move(path)) {}
+  ~Output() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  absl::StatusOr<std::string> Path() {
+    if (path_ != "-") return path_;
+    std::error_code error;
+    std::string folder = std::filesystem::temp_directory_path(error).string() + "/iha-tool-XXXXXX";
+    if (error || mkdtemp(folder.data()) == nullptr) return ErrnoStatus(folder, "create folder", errno);
+    folder_ = std::move(folder);
+    return folder_ + "/logits.safetensors";
+  }
+  // Once the file is whole.
+  absl::Status Finish() {
+    if (folder_.empty()) return absl::OkStatus();
+    std::ifstream file(folder_ + "/logits.safetensors", std::ios::binary);
+    std::cout << file.rdbuf() << std::flush;
+    return std::cout && file ? absl::OkStatus() : Unavailable("stdout: cannot be written");
+  }
+
+ private:
+  const std::string path_;
+  std::string folder_;  // "" = not for stdout
+};
+
 absl::Status Run(const Flags& flags) {
+  Output output(flags.out);
+  IHA_ASSIGN_OR_RETURN(const std::string path, output.Path());
   IHA_ASSIGN_OR_RETURN(const model::OpenOptions open, ToOpenOptions(flags.model));
   IHA_ASSIGN_OR_RETURN(const model::OpenedBackend opened, model::OpenBackend(flags.folder, open));
   model::Backend& backend = *opened.backend;
@@ -57,14 +93,15 @@ absl::Status Run(const Flags& flags) {
   const std::vector<int64_t> shape = {static_cast<int64_t>(sequences[0].size()), backend.info().vocab_size};
   IHA_ASSIGN_OR_RETURN(auto writer,
                        checkpoint::SafetensorsWriter::Create(
-                           flags.out, {{.name = "logits", .dtype = checkpoint::DType::kF32, .shape = shape}},
+                           path, {{.name = "logits", .dtype = checkpoint::DType::kF32, .shape = shape}},
                            {{"numerics", backend.info().numerics_id}, {"weights", backend.info().weights.Hex()}}));
   IHA_RETURN_IF_ERROR(backend.ReserveCache(model::BlocksFor(sequences)));
   const model::LogitSink sink = [&writer](size_t, std::span<const float> rows) {
     return writer.Append(std::as_bytes(rows));
   };
   IHA_RETURN_IF_ERROR(model::RunSequences(backend, sequences, flags.chunk, sink, nullptr));
-  return writer.Finish();
+  IHA_RETURN_IF_ERROR(writer.Finish());
+  return output.Finish();
 }
 
 }  // namespace
@@ -74,7 +111,7 @@ void AddLogits(CLI::App& app, Tool& tool) {
   CLI::App* sub = app.add_subcommand("logits", "Logits after each of the given ids: F32 [N, V], to a safetensors file");
   sub->add_option("--model", flags->folder, "checkpoint directory")->required();
   sub->add_option("--ids", flags->ids, "JSON file, [ids] or {\"ids\": [...]}; - = stdin")->required();
-  sub->add_option("--out", flags->out, "safetensors file")->required();
+  sub->add_option("--out", flags->out, "safetensors file; - = stdout")->required();
   sub->add_option("--chunk", flags->chunk, "tokens in a step, 0 = all; changes no result")
       ->check(WholeNumber(0, INT64_MAX))
       ->capture_default_str();
