@@ -78,8 +78,10 @@ class Benchmark {
   virtual Digest data_digest() const = 0;
 };
 
-// Every benchmark there is, in listing order (explicit list; no static registration).
+// Every benchmark there is, in listing order (explicit list; no static registration); "jsonl:FILE" stands for all files.
 std::vector<BenchmarkInfo> ListBenchmarks();
+// What a spec's name stands for. NotFound: an unknown name (suggests the nearest).
+absl::StatusOr<BenchmarkInfo> FindBenchmark(const std::string& name);
 
 // `data_root` may be "" when the benchmark is bundled; `graders` null: none that need another process. NotFound: an
 // unknown name (suggests the nearest) or a missing data file; DataLoss: a changed one; InvalidArgument: a bad option.

@@ -3,6 +3,7 @@
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/graders/graders.h"
+#include "benchmarks/own/jsonl.h"
 #include "benchmarks/reasoning/gsm8k.h"
 #include "benchmarks/reasoning/math500.h"
 #include "common/errors.h"
@@ -26,20 +27,30 @@ std::vector<Family> Families() { return {{Gsm8kFamily(), OpenGsm8k}, {Math500Fam
 std::vector<BenchmarkInfo> ListBenchmarks() {
   std::vector<BenchmarkInfo> all;
   for (Family& family : Families()) std::move(family.infos.begin(), family.infos.end(), std::back_inserter(all));
+  all.push_back(JsonlInfo(std::string(kJsonlPrefix) + "FILE"));
   return all;
+}
+
+absl::StatusOr<BenchmarkInfo> FindBenchmark(const std::string& name) {
+  if (name.starts_with(kJsonlPrefix)) return JsonlInfo(name);
+  std::vector<std::string> known;
+  for (BenchmarkInfo& info : ListBenchmarks()) {
+    if (info.name == name) return std::move(info);
+    known.push_back(std::move(info.name));
+  }
+  return absl::NotFoundError(UnknownName("benchmark", name, known).message());
 }
 
 absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRef& ref, const std::string& data_root,
                                                                std::shared_ptr<Graders> graders) {
   if (graders == nullptr) graders = std::make_shared<Graders>();
-  std::vector<std::string> known;
+  if (ref.name.starts_with(kJsonlPrefix)) return OpenJsonl(ref, std::move(graders));
   for (const Family& family : Families()) {
     for (const BenchmarkInfo& info : family.infos) {
       if (info.name == ref.name) return family.open(ref, data_root, std::move(graders));
-      known.push_back(info.name);
     }
   }
-  return absl::NotFoundError(UnknownName("benchmark", ref.name, known).message());
+  return FindBenchmark(ref.name).status();
 }
 
 }  // namespace iha::benchmarks

@@ -9,7 +9,6 @@
 #include "benchmarks/manifest.h"
 #include "cli/command.h"
 #include "common/errors.h"
-#include "common/nearest.h"
 
 namespace iha::cli {
 namespace {
@@ -79,7 +78,7 @@ void PrintInfo(const BenchmarkInfo& info) {
   std::cout << fmt::format("  by default: {}; for k > 1 samples also maj@k of the first\n",
                            fmt::join(info.default_metrics, ", "));
   std::cout << "\ndata\n";
-  if (info.data_files.empty()) std::cout << "  bundled\n";
+  if (info.data_files.empty()) std::cout << (info.name.find(':') == std::string::npos ? "  bundled\n" : "  FILE\n");
   for (const std::string& path : info.data_files) {
     const benchmarks::DataFile* file = benchmarks::FindDataFile(path);
     std::cout << "  " << path;
@@ -108,18 +107,14 @@ int Show(const Flags& flags) {
                      InvalidArgument("\"{}\": shows a benchmark with all its options; give its name alone, {}",
                                      flags.name, flags.name.substr(0, mark)));
   }
-  std::vector<std::string> known;
-  for (const BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
-    known.push_back(info.name);
-    if (info.name != flags.name) continue;
-    if (flags.json) {
-      std::cout << InfoJson(info).dump(2) << "\n";
-    } else {
-      PrintInfo(info);
-    }
-    return kExitOk;
+  const absl::StatusOr<BenchmarkInfo> info = benchmarks::FindBenchmark(flags.name);
+  if (!info.ok()) return FailUsage("bench show", info.status());
+  if (flags.json) {
+    std::cout << InfoJson(*info).dump(2) << "\n";
+  } else {
+    PrintInfo(*info);
   }
-  return FailUsage("bench show", UnknownName("benchmark", flags.name, known));
+  return kExitOk;
 }
 
 int ImportFiles(const Flags& flags, const std::string& data_root) {

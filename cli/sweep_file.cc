@@ -118,13 +118,12 @@ struct Defaults {
 
 // The benchmark's own sampling, which the file's fields then override, and the options that the whole sweep sets.
 void FillDefaults(const Defaults& defaults, SweepEntry& entry) {
-  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
-    if (info.name != entry.benchmark.name) continue;
-    entry.sampling = info.default_sampling;
-    if (defaults.template_date.empty()) return;
-    for (const benchmarks::OptionInfo& option : info.options) {
-      if (option.name == kTemplateDate) entry.benchmark.options.emplace(option.name, defaults.template_date);
-    }
+  const absl::StatusOr<benchmarks::BenchmarkInfo> info = benchmarks::FindBenchmark(entry.benchmark.name);
+  if (!info.ok()) return;  // said when the sweep is planned
+  entry.sampling = info->default_sampling;
+  if (defaults.template_date.empty()) return;
+  for (const benchmarks::OptionInfo& option : info->options) {
+    if (option.name == kTemplateDate) entry.benchmark.options.emplace(option.name, defaults.template_date);
   }
 }
 

@@ -6,7 +6,9 @@
 #include "benchmarks/scoring/extract_robust.h"
 #include "benchmarks/scoring/hendrycks.h"
 #include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/plain_answers.h"
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "common/text.h"
 
 namespace iha::scoring {
@@ -118,7 +120,26 @@ absl::StatusOr<Verdict> JudgeHendrycks(std::string_view gold, std::string_view o
                  .reason = fmt::format("{}: {}", rule, equality.reason)};
 }
 
-constexpr std::array<AnswerMetric, 10> kMetrics = {{
+Equality EqualTrimmed(std::string_view a, std::string_view b) {
+  return EqualTexts(std::string(Trimmed(a)), std::string(Trimmed(b)));
+}
+
+absl::StatusOr<Verdict> JudgeExact(std::string_view gold, std::string_view output) {
+  const std::string answer(Trimmed(output));
+  const bool correct = answer == Trimmed(gold);
+  return Verdict{.extraction = {answer, !answer.empty(), "whole text"},
+                 .correct = correct,
+                 .reason = correct ? "the whole text equals gold" : "the whole text differs from gold"};
+}
+
+absl::StatusOr<Verdict> JudgeRegex(std::string_view gold, std::string_view output) {
+  IHA_ASSIGN_OR_RETURN(const std::optional<std::string> match, FirstMatch(gold, output));
+  return Verdict{.extraction = {match.value_or(""), match.has_value(), "first match"},
+                 .correct = match.has_value(),
+                 .reason = match.has_value() ? "the gold pattern matches" : "the gold pattern does not match"};
+}
+
+constexpr std::array<AnswerMetric, 12> kMetrics = {{
     {"gsm8k.strict_match", "lm-evaluation-harness 0.4.13 gsm8k strict-match, bug for bug", true,
      JudgeLmEval<ExtractStrict>, EqualLmEval},
     {"gsm8k.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k flexible-extract, bug for bug", true,
@@ -139,6 +160,8 @@ constexpr std::array<AnswerMetric, 10> kMetrics = {{
      JudgeMathRobust, EqualMathRobust},
     {"math.hendrycks", "lm-evaluation-harness 0.4.13 hendrycks_math, bug for bug", false, JudgeHendrycks,
      EqualHendrycks},
+    {"exact", "the whole text equals the gold answer, white space around them aside", false, JudgeExact, EqualTrimmed},
+    {"regex", "the gold answer is a PCRE2 pattern that matches somewhere in the text", false, JudgeRegex, EqualTrimmed},
 }};
 
 }  // namespace

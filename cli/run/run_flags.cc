@@ -5,7 +5,6 @@
 
 #include "benchmarks/benchmark.h"
 #include "common/errors.h"
-#include "common/nearest.h"
 #include "common/status_macros.h"
 
 namespace iha::cli {
@@ -28,15 +27,10 @@ absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& ben
   absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(bench);
   if (!ref.ok()) return Annotate(ref.status(), "--bench");
   entry.benchmark = *std::move(ref);
-  std::vector<std::string> known;
-  bool found = false;
-  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
-    known.push_back(info.name);
-    if (info.name != entry.benchmark.name) continue;
-    entry.sampling = info.default_sampling;
-    found = true;
-  }
-  if (!found) return Annotate(UnknownName("benchmark", entry.benchmark.name, known), "--bench");
+  const absl::StatusOr<benchmarks::BenchmarkInfo> info = benchmarks::FindBenchmark(entry.benchmark.name);
+  // A wrong name is a mistake of the command line.
+  if (!info.ok()) return InvalidArgument("--bench: {}", std::string(info.status().message()));
+  entry.sampling = info->default_sampling;
   if (const auto limit = entry.benchmark.options.find("limit"); limit != entry.benchmark.options.end()) {
     return InvalidArgument("--bench {}: limit is no option of a benchmark; give --limit {}", bench, limit->second);
   }

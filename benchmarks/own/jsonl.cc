@@ -1,0 +1,158 @@
+#include "benchmarks/own/jsonl.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "benchmarks/graders/graders.h"
+#include "benchmarks/options.h"
+#include "benchmarks/own/template_text.h"
+#include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/stops.h"
+#include "common/errors.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+
+namespace iha::benchmarks {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Row {
+  std::string id;
+  std::string prompt;
+  std::string gold;
+};
+
+absl::StatusOr<Row> ReadRow(const std::string& line, const std::vector<TemplatePart>& prompt, const std::string& gold,
+                            size_t index) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return InvalidArgument("is no JSON object");
+  Row row;
+  IHA_ASSIGN_OR_RETURN(row.prompt, FillTemplate(prompt, json));
+  if (row.prompt.empty()) return InvalidArgument("its prompt is empty");
+  IHA_ASSIGN_OR_RETURN(row.gold, FieldText(json, gold));
+  const absl::StatusOr<std::string> id = FieldText(json, "id");
+  row.id = id.ok() ? TerminalSafe(*id, 200) : fmt::format("row/{}", index);
+  return row;
+}
+
+absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::string& bytes, const BenchmarkRef& ref) {
+  const auto parts = ParseTemplate(ref.options.at("prompt"));
+  if (!parts.ok()) return Annotate(parts.status(), "option prompt");
+  std::vector<Row> rows;
+  size_t number = 0;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    absl::StatusOr<Row> row = ReadRow(line, *parts, ref.options.at("gold"), rows.size());
+    if (!row.ok()) return Annotate(row.status(), fmt::format("{}: line {}", path, number));
+    rows.push_back(*std::move(row));
+  }
+  if (rows.empty()) return InvalidArgument("{}: holds no row; expected one JSON object a line", path);
+  return rows;
+}
+
+class JsonlBenchmark final : public Benchmark {
+ public:
+  JsonlBenchmark(BenchmarkInfo info, BenchmarkRef ref, std::vector<Row> rows, const Digest& data_digest,
+                 std::shared_ptr<Graders> graders)
+      : info_(std::move(info)),
+        ref_(std::move(ref)),
+        rows_(std::move(rows)),
+        data_digest_(data_digest),
+        graders_(std::move(graders)),
+        chat_(ref_.options.at("form") == "chat"),
+        strip_(ref_.options.at("think") == "strip") {
+    if (!ref_.options.at("stop").empty()) stops_.push_back(ref_.options.at("stop"));
+  }
+
+  const BenchmarkInfo& info() const override { return info_; }
+  const BenchmarkRef& ref() const override { return ref_; }
+  int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
+  std::string ItemId(int64_t index) const override { return rows_[static_cast<size_t>(index)].id; }
+  std::string Gold(int64_t index) const override { return rows_[static_cast<size_t>(index)].gold; }
+  Digest data_digest() const override { return data_digest_; }
+
+  Prompt Render(int64_t index) const override {
+    Prompt prompt;
+    if (!strip_) prompt.stops = stops_;  // else they cut what is left behind the thinking (Grade)
+    const std::string& text = rows_[static_cast<size_t>(index)].prompt;
+    if (chat_) {
+      prompt.messages.push_back({"user", text});
+    } else {
+      prompt.text = text;
+    }
+    return prompt;
+  }
+
+  std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
+                                              const std::vector<MetricInfo>& metrics) const override {
+    std::vector<std::string> answers = texts;
+    if (strip_) {
+      for (std::string& text : answers) text = scoring::CutAtStops(scoring::WithoutThinking(text), stops_);
+    }
+    std::vector<std::vector<SampleGrade>> grades(texts.size());
+    for (const MetricInfo& metric : metrics) {
+      const std::vector<SampleGrade> column = graders_->GradeSamples(metric.name, Gold(index), answers);
+      for (size_t s = 0; s < column.size(); ++s) grades[s].push_back(column[s]);
+    }
+    return grades;
+  }
+
+ private:
+  const BenchmarkInfo info_;
+  const BenchmarkRef ref_;
+  const std::vector<Row> rows_;
+  const Digest data_digest_;
+  const std::shared_ptr<Graders> graders_;
+  const bool chat_;
+  const bool strip_;
+  std::vector<std::string> stops_;
+};
+
+}  // namespace
+
+BenchmarkInfo JsonlInfo(const std::string& name) {
+  BenchmarkInfo info;
+  info.name = name;
+  info.version = "jsonl/1";
+  info.grader_version = fmt::format("jsonl/1+{}", scoring::kMathRobustVersion);
+  info.summary = "your own questions: FILE holds one JSON object a line";
+  info.protocol = "the template with {field} replaced by the row's field; greedy, 256 tokens";
+  info.options = {
+      {"form", "plain", "plain; chat: the prompt as one user turn"},
+      {"gold", "answer", "the row's field with the reference answer (regex: the pattern)"},
+      {"metric", "exact", "the metric of the table when none is asked for; any that is listed here"},
+      {"prompt", "{question}", "template: {field} is the row's field, {{ and }} are braces"},
+      {"stop", "", "generation is cut before this text"},
+      {"think", "auto", "strip: what stands before the last </think> is dropped; keep; auto: strip in chat"},
+  };
+  for (const GraderInfo& grader : Graders::List()) {
+    info.metrics.push_back({grader.name, grader.description, grader.pure});
+  }
+  info.default_metrics = {"exact"};
+  return info;
+}
+
+absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& ref, std::shared_ptr<Graders> graders) {
+  BenchmarkInfo info = JsonlInfo(ref.name);
+  IHA_ASSIGN_OR_RETURN(BenchmarkRef full, WithDefaults(info, ref));
+  IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(full, "form", {"plain", "chat"}));
+  IHA_ASSIGN_OR_RETURN(const std::string think, ChoiceOption(full, "think", {"auto", "strip", "keep"}));
+  if (think == "auto") full.options["think"] = form == "chat" ? "strip" : "keep";
+  const absl::StatusOr<GraderInfo> metric = Graders::Find(full.options.at("metric"));
+  if (!metric.ok()) return Annotate(metric.status(), ref.name);
+  info.default_metrics = {metric->name};
+  const std::string path = ref.name.substr(std::string_view(kJsonlPrefix).size());
+  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  absl::StatusOr<std::vector<Row>> rows = ReadRows(path, bytes, full);
+  if (!rows.ok()) return rows.status();
+  return std::make_unique<const JsonlBenchmark>(std::move(info), std::move(full), *std::move(rows), Sha256Of(bytes),
+                                                std::move(graders));
+}
+
+}  // namespace iha::benchmarks

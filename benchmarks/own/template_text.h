@@ -1,0 +1,25 @@
+// template_text.h: "{field}" templates over JSON rows. Pure, thread-safe.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace iha::benchmarks {
+
+struct TemplatePart {
+  bool field = false;
+  std::string text;  // a field's name, or text as it is
+};
+
+// "Q: {question}\nA:"; "{{" and "}}" are braces. InvalidArgument: a brace without its partner, an empty name.
+absl::StatusOr<std::vector<TemplatePart>> ParseTemplate(const std::string& text);
+
+// A row's field as text: strings as they are, other values as JSON. InvalidArgument: no such field.
+absl::StatusOr<std::string> FieldText(const nlohmann::json& row, const std::string& name);
+
+absl::StatusOr<std::string> FillTemplate(const std::vector<TemplatePart>& parts, const nlohmann::json& row);
+
+}  // namespace iha::benchmarks
