@@ -78,7 +78,8 @@ class Benchmark {
   virtual Digest data_digest() const = 0;
 };
 
-// Every benchmark there is, in listing order (explicit list; no static registration); "jsonl:FILE" stands for all files.
+// Every benchmark there is, in listing order (explicit list; no static registration); "jsonl:FILE" stands for all
+// files.
 std::vector<BenchmarkInfo> ListBenchmarks();
 // What a spec's name stands for. NotFound: an unknown name (suggests the nearest).
 absl::StatusOr<BenchmarkInfo> FindBenchmark(const std::string& name);

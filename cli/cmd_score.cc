@@ -109,22 +109,26 @@ absl::Status CheckMetric(const std::string& metric, const std::string& family) {
   return UnknownName("metric", metric, known);
 }
 
-int RunLines(const LineCommand& command, const Flags& flags, const std::string& libraries) {
-  if (const absl::Status status = CheckMetric(flags.metric, command.family); !status.ok()) {
-    return FailUsage(command.name, status);
+benchmarks::GraderOptions GradersOf(const Command& command) {
+  return {.libraries = command.graders, .guard = benchmarks::MathGuardProgram()};
+}
+
+int RunLines(const LineCommand& line, const Flags& flags, const Command& command) {
+  if (const absl::Status status = CheckMetric(flags.metric, line.family); !status.ok()) {
+    return FailUsage(line.name, status);
   }
-  benchmarks::Graders graders({.libraries = libraries});
-  return RunJsonlToolOnFile({.name = "iha-eval " + command.name,
-                             .consumes = {"gold", command.field},
-                             .step = [&](const Json& in, Json& out) { return command.step(graders, flags, in, out); }},
+  benchmarks::Graders graders(GradersOf(command));
+  return RunJsonlToolOnFile({.name = "iha-eval " + line.name,
+                             .consumes = {"gold", line.field},
+                             .step = [&](const Json& in, Json& out) { return line.step(graders, flags, in, out); }},
                             flags.file);
 }
 
-int RunVote(const Flags& flags, const std::string& libraries) {
+int RunVote(const Flags& flags, const Command& command) {
   if (const absl::Status status = CheckMetric(flags.metric, ""); !status.ok()) return FailUsage("vote", status);
   const auto rule = scoring::ParseVoteRule(flags.rule);
   if (!rule.ok()) return FailUsage("vote", rule.status());
-  benchmarks::Graders graders({.libraries = libraries});
+  benchmarks::Graders graders(GradersOf(command));
   const auto step = [&](const Json& in, Json& out) { return VoteStep(graders, flags, *rule, in, out); };
   return RunJsonlToolOnFile({.name = "iha-eval vote", .consumes = {"gold", "outputs"}, .step = step}, flags.file);
 }
@@ -137,8 +141,7 @@ CLI::App* AddLines(CLI::App& parent, Command& command, const std::shared_ptr<Fla
       name, fmt::format("{{\"id\",\"gold\",\"{}\"}} to {{\"id\",{},\"reason\"}}", line.field, gives));
   sub->add_option("--metric", flags->metric, Listed(MetricsOf(line.family)))->required();
   sub->footer("Example:\n  " + example);
-  sub->callback(
-      [flags, &command, line = std::move(line)] { command.exit_code = RunLines(line, *flags, command.graders); });
+  sub->callback([flags, &command, line = std::move(line)] { command.exit_code = RunLines(line, *flags, command); });
   return sub;
 }
 
@@ -172,7 +175,7 @@ void AddScore(CLI::App& app, Command& command) {
     sub->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
     sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   }
-  vote->callback([flags, &command] { command.exit_code = RunVote(*flags, command.graders); });
+  vote->callback([flags, &command] { command.exit_code = RunVote(*flags, command); });
 }
 
 }  // namespace iha::cli

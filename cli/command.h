@@ -42,5 +42,6 @@ void AddRun(CLI::App& app, Command& command);     // run, sweep example
 void AddClient(CLI::App& app, Command& command);  // submit, watch, status, cancel, list
 void AddStore(CLI::App& app, Command& command);   // fsck, backup, export samples
 void AddExplain(CLI::App& app, Command& command);
+void AddRegrade(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -3,24 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "cli/command.h"
 #include "common/data_root.h"
 #include "common/errors.h"
+#include "common/module_path.h"
 #include "common/usage_error.h"
 #include "common/version.h"
 #include "proto/link/grpc_log.h"
 
 namespace iha::cli {
 namespace {
-
-std::string ProgramFolder() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "." : self.parent_path().string();
-}
 
 int Main(int argc, char** argv) {
   link::SilenceGrpcLog();
@@ -35,8 +29,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("iha-eval ") + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  iha-eval run --model DIR --bench gsm8k_demo --out out");
-  for (const auto add : {AddRun, AddClient, AddStore, AddExplain, AddBench, AddImport, AddInspect, AddTokenize,
-                         AddToolCommands, AddScore, AddRank}) {
+  for (const auto add : {AddRun, AddClient, AddStore, AddExplain, AddRegrade, AddBench, AddImport, AddInspect,
+                         AddTokenize, AddToolCommands, AddScore, AddRank}) {
     add(app, command);
   }
   try {

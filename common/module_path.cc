@@ -6,10 +6,14 @@
 
 namespace iha {
 
-std::string BackendModulePath(const std::string& name) {
+std::string ProgramFolder() {
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto root = self.parent_path().parent_path();
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+std::string BackendModulePath(const std::string& name) {
+  const auto root = std::filesystem::path(ProgramFolder()).parent_path();
   return (root / "lib" / "iha-eval" / fmt::format("libiha_{}_backend.so", name)).string();
 }
 

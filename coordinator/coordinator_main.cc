@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "benchmarks/graders/math_guard.h"
 #include "common/clock.h"
 #include "common/data_root.h"
 #include "common/errors.h"
@@ -57,7 +58,8 @@ int Run(Flags flags) {
   }
   link::SilenceGrpcLog();
   RealClock clock;
-  auto service = Service::Open({.db = flags.db, .data_root = flags.data_root, .log = Print}, clock);
+  auto service = Service::Open(
+      {.db = flags.db, .data_root = flags.data_root, .guard = benchmarks::MathGuardProgram(), .log = Print}, clock);
   if (!service.ok()) return Fail(service.status());
   auto server = RpcServer::Start((*service)->api(), (*service)->api(), flags.server);
   if (!server.ok()) return Fail(server.status());

@@ -113,7 +113,8 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
-  options.graders = std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = flags.graders});
+  options.graders = std::make_shared<benchmarks::Graders>(
+      benchmarks::GraderOptions{.libraries = flags.graders, .guard = benchmarks::MathGuardProgram()});
   options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;

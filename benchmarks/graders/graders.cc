@@ -29,6 +29,10 @@ void MarkUnscored(const absl::Status& status, SampleGrade& grade) {
 
 }  // namespace
 
+Graders::Graders(GraderOptions options)
+    : sympy_(std::move(options.libraries)),
+      guard_(options.guard.empty() ? nullptr : std::make_unique<MathGuard>(std::move(options.guard))) {}
+
 std::vector<GraderInfo> Graders::List() {
   std::vector<GraderInfo> all;
   for (const AnswerMetric& metric : scoring::AnswerMetrics()) all.push_back({metric.name, metric.description, true});
@@ -47,6 +51,7 @@ absl::StatusOr<GraderInfo> Graders::Find(std::string_view metric) {
 }
 
 absl::StatusOr<Verdict> Graders::Judge(std::string_view metric, std::string_view gold, std::string_view output) {
+  if (guard_ != nullptr && metric == kGuardedMetric) return guard_->Judge(gold, output);
   if (const AnswerMetric* pure = scoring::FindAnswerMetric(metric)) return pure->judge(gold, output);
   IHA_RETURN_IF_ERROR(Find(metric).status());
   IHA_ASSIGN_OR_RETURN(SympyVerdict sympy, sympy_.Grade(metric, GradeForm::kOutput, gold, output));
@@ -58,6 +63,7 @@ absl::StatusOr<Verdict> Graders::Judge(std::string_view metric, std::string_view
 }
 
 absl::StatusOr<Equality> Graders::Equal(std::string_view metric, std::string_view a, std::string_view b) {
+  if (guard_ != nullptr && metric == kGuardedMetric) return guard_->Equal(a, b);
   if (const AnswerMetric* pure = scoring::FindAnswerMetric(metric)) return pure->equal(a, b);
   IHA_RETURN_IF_ERROR(Find(metric).status());
   IHA_ASSIGN_OR_RETURN(SympyVerdict sympy, sympy_.Grade(metric, GradeForm::kPair, a, b));

@@ -1,10 +1,10 @@
 // graders.h: every answer metric by name, pure or not: one way to judge an output, to compare two answers, to grade and
 // group the samples of an item.
 //
-// Pure metrics (scoring/answer_metric.h) are judged anywhere alike. math.robust runs in a guarded child if one is given
-//, so that no text can take more than its share of this process. math.minerva and math.prm800k need SymPy in
-// a Python child (sympy_graders.h) and pinned libraries: not pure. Thread-safe; calls that need a child wait for each
-// other. Blocking up to the children's time-outs. Errors: InvalidArgument (unknown metric, unreadable gold),
+// Pure metrics (scoring/answer_metric.h) are judged anywhere alike. math.robust runs in a guarded child (math_guard.h)
+// if one is given, so that no text can take more than its share of this process. math.minerva and math.prm800k need
+// SymPy in a Python child (sympy_graders.h) and pinned libraries: not pure. Thread-safe; calls that need a child wait
+// for each other. Blocking up to the children's time-outs. Errors: InvalidArgument (unknown metric, unreadable gold),
 // FailedPrecondition (no libraries: "grader unavailable"), any other: "grader error", never a wrong answer.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "benchmarks/graders/math_guard.h"
 #include "benchmarks/graders/sympy_graders.h"
 #include "benchmarks/scoring/answer_metric.h"
 #include "common/eval_types.h"
@@ -21,7 +22,8 @@
 namespace iha::benchmarks {
 
 struct GraderOptions {
-  std::string libraries;  // folder with the Python libraries of tools/deps/graders.pypi; "" = none
+  std::string libraries = {};  // folder with the Python libraries of tools/deps/graders.pypi; "" = none
+  std::string guard = {};      // path of iha-grader; "" = math.robust is judged in this process
 };
 
 struct GraderInfo {
@@ -32,7 +34,7 @@ struct GraderInfo {
 
 class Graders {
  public:
-  explicit Graders(GraderOptions options = {}) : sympy_(std::move(options.libraries)) {}
+  explicit Graders(GraderOptions options = {});
 
   // All metrics, in listing order.
   static std::vector<GraderInfo> List();
@@ -52,6 +54,7 @@ class Graders {
   SampleGrade GradeOne(const std::string& metric, const std::string& gold, const std::string& text);
 
   SympyGraders sympy_;
+  const std::unique_ptr<MathGuard> guard_;  // null: none
 };
 
 }  // namespace iha::benchmarks

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <thread>
 
+#include "benchmarks/graders/math_guard.h"
 #include "cli/run/local_workers.h"
 #include "cli/run/outputs.h"
 #include "cli/run/progress.h"
@@ -224,11 +225,12 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   const std::string db = flags.db.empty() ? flags.out + "/iha-eval.db" : flags.db;
   RealClock clock;
   ProgressPrinter printer(command, flags);
-  IHA_ASSIGN_OR_RETURN(
-      const auto service,
-      coordinator::Service::Open(
-          {.db = db, .data_root = command.data_root, .log = [&](const std::string& line) { printer.Say(line); }},
-          clock));
+  IHA_ASSIGN_OR_RETURN(const auto service,
+                       coordinator::Service::Open({.db = db,
+                                                   .data_root = command.data_root,
+                                                   .guard = benchmarks::MathGuardProgram(),
+                                                   .log = [&](const std::string& line) { printer.Say(line); }},
+                                                  clock));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, service->api().Submit(spec));
   service->api().ServeOnly(sweep);  // the workers below have this run's models; other sweeps of the file wait
   IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));

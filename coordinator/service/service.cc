@@ -1,5 +1,6 @@
 #include "coordinator/service/service.h"
 
+#include "benchmarks/graders/graders.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/version.h"
@@ -52,8 +53,10 @@ constexpr absl::Duration kSayAgain = absl::Minutes(1);
 
 }  // namespace
 
-BenchmarkOpener OpenerFor(const std::string& data_root) {
-  return [data_root](const BenchmarkRef& ref) { return benchmarks::OpenBenchmark(ref, data_root); };
+BenchmarkOpener OpenerFor(const std::string& data_root, std::shared_ptr<benchmarks::Graders> graders) {
+  return [data_root, graders = std::move(graders)](const BenchmarkRef& ref) {
+    return benchmarks::OpenBenchmark(ref, data_root, graders);
+  };
 }
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, Clock& clock) {
@@ -68,9 +71,11 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, C
   config.metric_values = MetricValues;
   config.average_ranks = AverageRankRows;
   config.render_table = RenderTable;
+  auto graders = std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.guard = service->options_.guard});
   IHA_ASSIGN_OR_RETURN(
       service->coordinator_,
-      Coordinator::Open(service->store_.get(), &clock, OpenerFor(service->options_.data_root), std::move(config)));
+      Coordinator::Open(service->store_.get(), &clock, OpenerFor(service->options_.data_root, std::move(graders)),
+                        std::move(config)));
   service->ticker_ = std::thread([self = service.get()] { self->TickLoop(); });
   return service;
 }

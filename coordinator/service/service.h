@@ -19,8 +19,9 @@
 namespace iha::coordinator {
 
 struct ServiceOptions {
-  std::string db;         // file; created if absent
-  std::string data_root;  // benchmark data
+  std::string db;          // file; created if absent
+  std::string data_root;   // benchmark data
+  std::string guard = {};  // path of iha-grader; "" = answers are graded again in this process
   std::function<void(const std::string& line)> log = nullptr;
 };
 
@@ -59,6 +60,6 @@ class Service {
 };
 
 // The opener of real benchmarks below `data_root`.
-BenchmarkOpener OpenerFor(const std::string& data_root);
+BenchmarkOpener OpenerFor(const std::string& data_root, std::shared_ptr<benchmarks::Graders> graders = nullptr);
 
 }  // namespace iha::coordinator

@@ -62,12 +62,15 @@ class SqliteTxn final : public WriteTxn {
   ListOr<int64_t> MissingItems(const JobId& job, ItemRange range) override;
   MaybeOr<Digest> ItemHash(const JobId& job, int64_t item) override;
   MaybeOr<ItemResult> LoadItem(const JobId& job, int64_t item) override;
+  MaybeOr<ItemResult> LoadItemGraded(const JobId& job, int64_t item, const std::string& grader_version) override;
+  ListOr<std::string> GraderVersions(const JobId& job) override;
   ListOr<int64_t> StoredItems(const JobId& job) override;
   absl::StatusOr<Digest> ItemsDigest(const JobId& job) override;
   MaybeOr<StoredGeneration> FindGeneration(const GenKey& key) override;
   absl::Status InsertGeneration(const Generation& generation) override;
   absl::Status RepairGeneration(const Generation& generation) override;
   absl::Status InsertItem(const JobId& job, const std::string& grader_version, const ItemResult& item) override;
+  absl::Status InsertGrades(const JobId& job, const std::string& grader_version, const ItemResult& item) override;
 
   Connection& connection() { return db_; }
 

@@ -77,9 +77,23 @@ absl::StatusOr<Digest> SqliteTxn::ItemsDigest(const JobId& job) {
 }
 
 MaybeOr<ItemResult> SqliteTxn::LoadItem(const JobId& job, int64_t item) {
-  Statement head = db_.Query(
-      "SELECT r.item_id, r.unscored, j.grader_version FROM item_result r JOIN job j ON j.id = r.job"
-      " WHERE r.job = ? AND r.item = ?");
+  Statement q = db_.Query("SELECT grader_version FROM job WHERE id = ?");
+  const std::string version = q.Id(job.digest).Row() ? q.GetString(0) : "";
+  IHA_RETURN_IF_ERROR(q.status());
+  return LoadItemGraded(job, item, version);
+}
+
+ListOr<std::string> SqliteTxn::GraderVersions(const JobId& job) {
+  Statement q = db_.Query("SELECT DISTINCT grader_version FROM item_value WHERE job = ? ORDER BY grader_version");
+  q.Id(job.digest);
+  std::vector<std::string> versions;
+  while (q.Row()) versions.push_back(q.GetString(0));
+  IHA_RETURN_IF_ERROR(q.status());
+  return versions;
+}
+
+MaybeOr<ItemResult> SqliteTxn::LoadItemGraded(const JobId& job, int64_t item, const std::string& grader_version) {
+  Statement head = db_.Query("SELECT item_id, unscored FROM item_result WHERE job = ? AND item = ?");
   if (!head.Id(job.digest).Int(item).Row()) {
     IHA_RETURN_IF_ERROR(head.status());
     return std::nullopt;
@@ -88,7 +102,6 @@ MaybeOr<ItemResult> SqliteTxn::LoadItem(const JobId& job, int64_t item) {
   result.index = item;
   result.item_id = head.GetString(0);
   result.unscored = UnscoredAt(head, 1);
-  const std::string grader_version = head.GetString(2);
 
   Statement samples = db_.Query("SELECT gen_key FROM sample WHERE job = ? AND item = ? ORDER BY k");
   samples.Id(job.digest).Int(item);
@@ -144,6 +157,13 @@ absl::Status SqliteTxn::InsertItem(const JobId& job, const std::string& grader_v
                             .Int(static_cast<int64_t>(k))
                             .Id(sample.generation.digest)
                             .Run());
+  }
+  return InsertGrades(job, grader_version, item);
+}
+
+absl::Status SqliteTxn::InsertGrades(const JobId& job, const std::string& grader_version, const ItemResult& item) {
+  for (size_t k = 0; k < item.samples.size(); ++k) {
+    const SampleResult& sample = item.samples[k];
     for (size_t g = 0; g < sample.grades.size(); ++g) {
       const SampleGrade& grade = sample.grades[g];
       IHA_RETURN_IF_ERROR(

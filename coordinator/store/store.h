@@ -69,6 +69,9 @@ class ReadTxn {
   virtual ListOr<int64_t> MissingItems(const JobId& job, ItemRange range) = 0;
   virtual MaybeOr<Digest> ItemHash(const JobId& job, int64_t item) = 0;
   virtual MaybeOr<ItemResult> LoadItem(const JobId& job, int64_t item) = 0;
+  // The same item as a later grading sees it; without grades and values where that version has none.
+  virtual MaybeOr<ItemResult> LoadItemGraded(const JobId& job, int64_t item, const std::string& grader_version) = 0;
+  virtual ListOr<std::string> GraderVersions(const JobId& job) = 0;  // of its stored values, sorted
   virtual ListOr<int64_t> StoredItems(const JobId& job) = 0;
   virtual absl::StatusOr<Digest> ItemsDigest(const JobId& job) = 0;  // of all item hashes, in order
   // The stored row, with the checksum column beside it: the caller compares (a bad checksum is a miss plus an alarm).
@@ -106,6 +109,8 @@ class WriteTxn : public ReadTxn {
   // Replaces a row that does not match its own checksum by the value that does.
   virtual absl::Status RepairGeneration(const Generation& generation) = 0;
   virtual absl::Status InsertItem(const JobId& job, const std::string& grader_version, const ItemResult& item) = 0;
+  // Grades and values of a stored item under another version: rows beside the first ones, which stay.
+  virtual absl::Status InsertGrades(const JobId& job, const std::string& grader_version, const ItemResult& item) = 0;
   virtual absl::Status PutMetricValue(const MetricValueRecord& value) = 0;
   virtual absl::Status PutAverageRank(const AverageRankRecord& rank) = 0;
 };

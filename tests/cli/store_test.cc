@@ -120,6 +120,30 @@ TEST_F(StoreCommands, ExplainTellsASamplesStory) {
           "no.db");
 }
 
+TEST_F(StoreCommands, RegradeOfTheSameGradersWritesNothing) {
+  const std::vector<std::string> regrade = {"iha-eval", "regrade", "--db", Path("x.db"), "--sweep", sweep_};
+  const RunResult text = RunProgram(regrade);
+  EXPECT_EQ(text.exit.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("alpha · gsm8k_demo: equal to gsm8k/1\n"));
+  std::vector<std::string> argv = regrade;
+  argv.emplace_back("--json");
+  std::istringstream lines(RunProgram(argv).out);
+  std::string line;
+  int jobs = 0;
+  for (; std::getline(lines, line); ++jobs) {
+    const Json job = Json::parse(line, nullptr, false);
+    EXPECT_TRUE(job["after"].is_null()) << line;
+    EXPECT_EQ(job["changed"], 0);
+    EXPECT_EQ(job["items"], 3);
+    for (const Json& metric : job["metrics"]) EXPECT_EQ(metric["mean_before"], metric["mean_after"]);
+  }
+  EXPECT_EQ(jobs, 2);
+  EXPECT_EQ(RunProgram({"iha-eval", "fsck", "--db", Path("x.db")}).exit.code, 0);
+  Refuses({"iha-eval", "regrade", "--db", Path("no.db"), "--sweep", sweep_}, 3, "no.db");
+  Refuses({"iha-eval", "regrade", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
+  EXPECT_FALSE(ReadFile(Path("no.db")).ok());
+}
+
 TEST_F(StoreCommands, ExportAndBackupHoldTheSame) {
   const RunResult out =
       RunProgram({"iha-eval", "export", "samples", "--db", Path("x.db"), "--sweep", sweep_, "--out", "-"});

@@ -1,7 +1,7 @@
 // sim_benchmark.h: a benchmark whose items are graded at a glance, for tests of the coordinator.
 //
 // Option `items` = how many there are. Item i asks "item 000i"; the right answer is "ans<i>". Base metrics: sim.exact
-// (text equals the answer) and sim.any (text is not empty).
+// (text equals the answer) and sim.any (text is not empty); sim.word is the same, but said to need another process.
 #pragma once
 
 #include <memory>

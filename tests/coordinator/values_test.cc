@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/status_macros.h"
+#include "coordinator/ingest/regrade.h"
+#include "coordinator/store/invariants.h"
 #include "coordinator/store/snapshot_reader.h"
 #include "tests/coordinator/sim_world.h"
 #include "tests/coordinator/store_fixture.h"
@@ -377,6 +379,80 @@ TEST_F(ValuesTest, FirstGenerationStays) {
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found->found.size(), 1u);
   EXPECT_EQ(found->found[0].text, "right");
+}
+
+TEST_F(ValuesTest, ARegradeAddsRowsUnderAnotherGraderVersionAndTheOldOnesStay) {
+  Start(false);
+  const SweepId sweep = SubmitTwoModels();
+  Work("m");
+  JobId job;
+  std::vector<ItemResult> before;
+  const auto load = [&](const std::string& version) {
+    std::vector<ItemResult> items;
+    EXPECT_TRUE(store_
+                    ->Read([&](ReadTxn& txn) -> absl::Status {
+                      job = txn.Jobs(sweep)->at(0).id;
+                      for (const int64_t item : *txn.StoredItems(job)) {
+                        items.push_back(version.empty() ? **txn.LoadItem(job, item)
+                                                        : **txn.LoadItemGraded(job, item, version));
+                      }
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    return items;
+  };
+  before = load("");
+  ASSERT_EQ(before.size(), 4u);
+  // The same graders: nothing to add.
+  const auto same = RegradeSweep(*store_, sweep, SimOpener());
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->at(0).after, "");
+  EXPECT_EQ(same->at(0).items, 4);
+  EXPECT_EQ(same->at(1).items, 0);
+  // Another version: its rows lie beside the first ones.
+  const BenchmarkOpener newer = SimOpener({.grader_version = "sim-grader/2"});
+  const auto regraded = RegradeSweep(*store_, sweep, newer);
+  ASSERT_TRUE(regraded.ok()) << regraded.status();
+  EXPECT_EQ(regraded->at(0).before, "sim-grader/1");
+  EXPECT_EQ(regraded->at(0).after, "sim-grader/2");
+  EXPECT_EQ(regraded->at(0).changed, 0);
+  EXPECT_EQ(regraded->at(0).metrics.at(0).sum_before, regraded->at(0).metrics.at(0).sum_after);
+  EXPECT_EQ(load(""), before);
+  EXPECT_EQ(load("sim-grader/2"), before);
+  EXPECT_EQ(RegradeSweep(*store_, sweep, newer)->at(0).after, "");
+  EXPECT_TRUE(CheckInvariants(*store_, &benchmarks::ItemValues)->empty());
+  const auto other_data = RegradeSweep(*store_, sweep, SimOpener({.data = "v2"}));
+  EXPECT_EQ(other_data.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// What another process judged can't be graded again here: the worker's word counts, for that metric alone.
+TEST_F(ValuesTest, AnImpureGradeIsTakenOnTheWorkersWordAPureOneIsNot) {
+  Start(false);
+  SweepSpec spec = SimSweep(2, 1, 2);
+  spec.entries[0].metrics = {"sim.exact", "sim.word"};
+  ASSERT_TRUE(coordinator_->Submit(spec).ok());
+  const AcquireLeaseReply lease = Acquire("w", "m");
+  ASSERT_TRUE(lease.grant.has_value());
+  const auto commit = [&](int64_t index, size_t metric) {
+    auto work = DoSimWork(*lease.grant, index);
+    EXPECT_TRUE(work.ok()) << work.status();
+    std::vector<SampleGrade>& grades = work->item.samples[0].grades;
+    EXPECT_EQ(grades.size(), 2u);
+    grades[metric].score = {grades[metric].score.num == 0 ? 1 : 0, 1};
+    work->item.values = *benchmarks::ItemValues(lease.grant->job.entry.metrics, {grades});
+    EXPECT_TRUE(
+        coordinator_->PutGenerations({.request_id = {"p"}, .worker = {"w"}, .generations = work->generations}).ok());
+    const auto reply = coordinator_->CommitItems({.request_id = {"c"},
+                                                  .worker = {"w"},
+                                                  .shard = lease.grant->shard,
+                                                  .fence = lease.grant->fence,
+                                                  .job_id = lease.grant->job_id,
+                                                  .items = {work->item}});
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply->outcomes.at(0);
+  };
+  EXPECT_EQ(commit(0, 0).code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(commit(0, 1).ok());
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// regrade: a sweep's stored texts through this program's graders; new rows beside the old ones.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/graders/graders.h"
+#include "cli/command.h"
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "coordinator/ingest/regrade.h"
+#include "coordinator/service/service.h"
+#include "coordinator/store/snapshot_reader.h"
+#include "coordinator/store/sqlite_store.h"
+
+namespace iha::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using coordinator::RegradedJob;
+using coordinator::RegradedMetric;
+
+struct Flags {
+  std::string db;
+  std::string sweep;
+  bool json = false;
+};
+
+absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Command& command) {
+  SweepId sweep;
+  {
+    // A missing file must not be created.
+    IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
+    IHA_ASSIGN_OR_RETURN(sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+  }
+  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStore({.path = flags.db}));
+  auto graders = std::make_shared<benchmarks::Graders>(
+      benchmarks::GraderOptions{.libraries = command.graders, .guard = benchmarks::MathGuardProgram()});
+  return coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)));
+}
+
+Json MeanJson(const scoring::Rational& sum, int64_t scored) {
+  return scored == 0 ? Json(nullptr) : Json((sum / scoring::Rational(scored)).ToDouble());
+}
+
+std::string MeanText(const scoring::Rational& sum, int64_t scored, int64_t items) {
+  const std::string mean = scored == 0 ? "–" : (sum * scoring::Rational(100) / scoring::Rational(scored)).ToFixed(1);
+  return fmt::format("{} ({}/{})", mean, scored, items);
+}
+
+Json JobJson(const RegradedJob& job) {
+  Json out = {{"model", job.job.model.name},
+              {"benchmark", benchmarks::ToString(job.job.entry.benchmark)},
+              {"entry", job.job.entry_index},
+              {"before", job.before},
+              {"after", job.after.empty() ? Json(nullptr) : Json(job.after)},
+              {"items", job.items},
+              {"changed", job.changed},
+              {"metrics", Json::array()}};
+  for (const RegradedMetric& metric : job.metrics) {
+    out["metrics"].push_back({{"metric", metric.metric},
+                              {"scored_before", metric.scored_before},
+                              {"mean_before", MeanJson(metric.sum_before, metric.scored_before)},
+                              {"scored_after", metric.scored_after},
+                              {"mean_after", MeanJson(metric.sum_after, metric.scored_after)}});
+  }
+  return out;
+}
+
+void PrintJob(const RegradedJob& job) {
+  const std::string outcome = job.after.empty() ? std::string("equal to ") + job.before
+                                                : fmt::format("{} of {} items differ from {}, stored as {}",
+                                                              job.changed, job.items, job.before, job.after);
+  std::cout << TerminalSafe(fmt::format("{} · {}: {}", job.job.model.name, job.job.entry.benchmark.name, outcome))
+            << "\n";
+  for (const RegradedMetric& metric : job.metrics) {
+    std::cout << fmt::format("  {}: {} -> {}\n", metric.metric,
+                             MeanText(metric.sum_before, metric.scored_before, job.items),
+                             MeanText(metric.sum_after, metric.scored_after, job.items));
+  }
+}
+
+int RunRegrade(const Flags& flags, const Command& command) {
+  const auto jobs = Regrade(flags, command);
+  if (!jobs.ok()) return Fail("regrade", jobs.status());
+  for (const RegradedJob& job : *jobs) {
+    if (flags.json) {
+      std::cout << JobJson(job).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+    } else {
+      PrintJob(job);
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRegrade(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* regrade =
+      app.add_subcommand("regrade", "Grade stored texts again; what differs is stored beside, under its own version");
+  regrade->add_option("--db", flags->db, "database file")->required();
+  regrade->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  regrade->add_option("--data-root", command.data_root, "benchmark data");
+  regrade->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
+  regrade->add_flag("--json", flags->json, "JSON Lines: one object a model and benchmark");
+  regrade->footer("Example:\n  iha-eval regrade --db out/iha-eval.db --sweep 3f2a");
+  regrade->callback([flags, &command] { command.exit_code = RunRegrade(*flags, command); });
+}
+
+}  // namespace iha::cli

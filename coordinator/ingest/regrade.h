@@ -1,0 +1,38 @@
+// regrade.h: grades the stored texts of a sweep again, by this program's graders.
+//
+// The first rows stay, and tables go on showing them; what is new lies beside them under its own grader version: the
+// benchmark's, or that with "#2", "#3", ... where rows of that name exist already (libraries that were missing then).
+// Nothing is written where nothing differs. Blocking; one transaction for each job. Errors: FailedPrecondition (other
+// data or another version of the protocol than the sweep's), DataLoss (a stored text is damaged), the store's own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "benchmarks/scoring/rational.h"
+#include "coordinator/planner/planner.h"
+#include "coordinator/store/store.h"
+
+namespace iha::coordinator {
+
+struct RegradedMetric {
+  std::string metric;
+  int64_t scored_before = 0;
+  int64_t scored_after = 0;
+  scoring::Rational sum_before;  // over the scored items
+  scoring::Rational sum_after;
+};
+
+struct RegradedJob {
+  JobSpec job;
+  std::string before;   // grader version of the rows that were compared with: the latest
+  std::string after;    // of the rows that were written; "" = nothing differs, nothing was written
+  int64_t items = 0;    // stored ones
+  int64_t changed = 0;  // of them: other grades or values
+  std::vector<RegradedMetric> metrics;
+};
+
+absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepId& sweep, const BenchmarkOpener& open);
+
+}  // namespace iha::coordinator

@@ -1,0 +1,98 @@
+// math.robust in its guarded child: the same verdicts, and what happens when the child does not answer.
+#include "benchmarks/graders/math_guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "benchmarks/graders/graders.h"
+#include "common/file.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/roots.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha::benchmarks {
+namespace {
+
+const char kProgram[] = IHA_PROGRAM_FOLDER "/iha-grader";
+
+void ExpectSame(MathGuard& guard, const std::string& gold, const std::string& output) {
+  const scoring::AnswerMetric& metric = *scoring::FindAnswerMetric(kGuardedMetric);
+  const auto theirs = guard.Judge(gold, output);
+  const auto ours = metric.judge(gold, output);
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  EXPECT_EQ(theirs->extraction.text, ours->extraction.text);
+  EXPECT_EQ(theirs->extraction.valid, ours->extraction.valid);
+  EXPECT_EQ(theirs->extraction.rule, ours->extraction.rule);
+  EXPECT_EQ(theirs->correct, ours->correct);
+  EXPECT_EQ(theirs->reason, ours->reason);
+  const auto equal = guard.Equal(gold, output);
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  EXPECT_EQ(equal->equal, metric.equal(gold, output).equal);
+  EXPECT_EQ(equal->reason, metric.equal(gold, output).reason);
+}
+
+TEST(MathGuard, GivesTheVerdictsOfThisProcessByteForByte) {
+  MathGuard guard(kProgram);
+  ExpectSame(guard, "\\frac12", "so \\boxed{0.5}\nand a second line");
+  ExpectSame(guard, "", "");
+  ExpectSame(guard, "\xff\n", std::string("\\boxed{\0\xfe}", 10));
+  ExpectSame(guard, "10^{10^9}", "9^{9^{9^9}}");
+  ExpectSame(guard, std::string(10000, '{'), std::string(1 << 20, '9'));
+}
+
+TEST(MathGuard, GivesThemOnEveryLabelledPair) {
+  IHA_REQUIRE_CASES(cases);
+  MathGuard guard(kProgram);
+  for (const auto& row : testing::JsonRows(cases + "/math_equiv/cases.jsonl")) {
+    ExpectSame(guard, row["gold"].get<std::string>(), row["pred"].get<std::string>());
+  }
+}
+
+// A stand-in for the child: a shell script.
+class StandIn {
+ public:
+  explicit StandIn(const std::string& script) {
+    EXPECT_TRUE(WriteFileAtomic(path(), "#!/bin/sh\n" + script).ok());
+    chmod(path().c_str(), 0755);
+  }
+  std::string path() const { return dir_.File("child"); }
+  std::string File(const std::string& name) const { return dir_.File(name); }
+
+ private:
+  iha::testing::TempDir dir_;
+};
+
+TEST(MathGuard, AQuestionThatEndsItsChildIsAskedAgainAlone) {
+  // Dies at its first question, answers in its second life.
+  const StandIn child(
+      "read line; if [ -e $0.seen ]; then echo x31 x6f6b; sleep 5; else touch $0.seen; kill -9 $$; fi\n");
+  MathGuard guard(child.path());
+  const auto equal = guard.Equal("1", "1");
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  EXPECT_TRUE(equal->equal);
+  EXPECT_EQ(equal->reason, "ok");
+}
+
+TEST(MathGuard, TwoDeathsOrNoAnswerAreGraderErrorsAndNeverWrong) {
+  for (const char* script : {"read line; kill -9 $$\n", "read line; exit 3\n", "sleep 60\n"}) {
+    const StandIn child(script);
+    MathGuard guard(child.path(), absl::Seconds(1));
+    EXPECT_TRUE(absl::IsResourceExhausted(guard.Judge("1", "1").status())) << script;
+    Graders graders({.guard = child.path()});
+    if (std::string(script).starts_with("sleep")) continue;
+    const auto grades = graders.GradeSamples("math.robust", "1", {"1"});
+    EXPECT_EQ(grades[0].unscored, Unscored::kGraderError);
+  }
+  const StandIn liar("read line; echo 1 2 3\n");
+  MathGuard guard(liar.path());
+  EXPECT_FALSE(guard.Judge("1", "1").ok());
+}
+
+TEST(MathGuard, WithoutItsProgramItSaysSo) {
+  MathGuard guard("/nonexistent/iha-grader");
+  EXPECT_TRUE(absl::IsNotFound(guard.Judge("1", "1").status()));
+}
+
+}  // namespace
+}  // namespace iha::benchmarks
