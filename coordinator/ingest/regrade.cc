@@ -101,7 +101,7 @@ absl::StatusOr<RegradedJob> RegradeJob(Store& store, const JobRecord& record, co
     Count(item.item, after, job);
     graded.push_back(std::move(after));
   }
-  if (job.changed == 0 && gradings > 0) return job;
+  if (job.items == 0 || (job.changed == 0 && gradings > 0)) return job;
   job.after = NthName(version, gradings + 1);
   IHA_RETURN_IF_ERROR(store.Write([&](WriteTxn& txn) -> absl::Status {
     for (const ItemResult& item : graded) IHA_RETURN_IF_ERROR(txn.InsertGrades(record.id, job.after, item));

@@ -392,7 +392,8 @@ TEST_F(ValuesTest, ARegradeAddsRowsUnderAnotherGraderVersionAndTheOldOnesStay) {
     EXPECT_TRUE(store_
                     ->Read([&](ReadTxn& txn) -> absl::Status {
                       job = txn.Jobs(sweep)->at(0).id;
-                      for (const int64_t item : *txn.StoredItems(job)) {
+                      const auto stored = txn.StoredItems(job);
+                      for (const int64_t item : *stored) {
                         items.push_back(version.empty() ? **txn.LoadItem(job, item)
                                                         : **txn.LoadItemGraded(job, item, version));
                       }

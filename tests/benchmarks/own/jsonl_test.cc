@@ -80,7 +80,7 @@ TEST_F(Jsonl, APatternThatIsNoneOrRunsAwayIsAnErrorOfTheGraderAndNeverWrong) {
   for (const char* pattern : {"(", "(a+)+b", "(?:(?:a*)*)*c"}) {
     const auto opened = Open(fmt::format("{{\"question\":\"q\",\"answer\":\"{}\"}}\n", pattern), "?metric=regex");
     ASSERT_TRUE(opened.ok()) << opened.status();
-    const auto grades = (*opened)->Grade(0, {std::string(5000, 'a') + "d"}, BaseMetrics((*opened)->info(), {"regex"}));
+    const auto grades = (*opened)->Grade(0, {fmt::format("{:a>5000}d", "")}, BaseMetrics((*opened)->info(), {"regex"}));
     // PCRE2 may also prove quickly that nothing matches: then it is a clean miss.
     EXPECT_TRUE(grades[0][0].unscored == Unscored::kGraderError || !grades[0][0].valid) << pattern;
     EXPECT_EQ(grades[0][0].score, (Score{0, 1}));
