@@ -113,11 +113,20 @@ benchmarks::GraderOptions GradersOf(const Command& command) {
   return {.libraries = command.graders, .guard = benchmarks::MathGuardProgram()};
 }
 
+// A grader without its libraries is said once, not of each line.
+absl::Status CheckAvailable(benchmarks::Graders& graders, const std::string& metric) {
+  IHA_ASSIGN_OR_RETURN(const benchmarks::GraderInfo info, benchmarks::Graders::Find(metric));
+  if (info.pure) return absl::OkStatus();
+  const absl::Status status = graders.Equal(metric, "1", "1").status();
+  return absl::IsFailedPrecondition(status) ? Unavailable("{}", std::string(status.message())) : absl::OkStatus();
+}
+
 int RunLines(const LineCommand& line, const Flags& flags, const Command& command) {
   if (const absl::Status status = CheckMetric(flags.metric, line.family); !status.ok()) {
     return FailUsage(line.name, status);
   }
   benchmarks::Graders graders(GradersOf(command));
+  if (const absl::Status status = CheckAvailable(graders, flags.metric); !status.ok()) return Fail(line.name, status);
   return RunJsonlToolOnFile({.name = "iha-eval " + line.name,
                              .consumes = {"gold", line.field},
                              .step = [&](const Json& in, Json& out) { return line.step(graders, flags, in, out); }},
@@ -129,6 +138,7 @@ int RunVote(const Flags& flags, const Command& command) {
   const auto rule = scoring::ParseVoteRule(flags.rule);
   if (!rule.ok()) return FailUsage("vote", rule.status());
   benchmarks::Graders graders(GradersOf(command));
+  if (const absl::Status status = CheckAvailable(graders, flags.metric); !status.ok()) return Fail("vote", status);
   const auto step = [&](const Json& in, Json& out) { return VoteStep(graders, flags, *rule, in, out); };
   return RunJsonlToolOnFile({.name = "iha-eval vote", .consumes = {"gold", "outputs"}, .step = step}, flags.file);
 }

@@ -343,6 +343,8 @@ TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
   EXPECT_THAT(result.out, HasSubstr("{\"id\":1,\"extra\":[1],\"equal\":true,\"reason\":\"equal: "));
   EXPECT_THAT(result.out, HasSubstr("{\"id\":3,\"equal\":false,\"reason\":\"undecided: "));
   Expect({"iha-eval", "score", "equiv", "--metric", "math.robus"}, 2, "math.robust", "{}");
+  Expect({"iha-eval", "score", "math", "--metric", "math.minerva", "--graders", "/nonexistent"}, 4, "./dev deps test",
+         "{}");
 }
 
 TEST_F(BadInput, CheckpointsAreNamed) {
