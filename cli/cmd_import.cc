@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <iostream>
 
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/shutdown.h"
 #include "common/text.h"
 #include "model/checkpoint/gguf/import.h"
 
@@ -17,7 +19,10 @@ struct Flags {
 
 int RunGguf(const Flags& flags) {
   const auto dtype = flags.dtype == "bf16" ? checkpoint::DType::kBF16 : checkpoint::DType::kF32;
-  const absl::StatusOr<checkpoint::GgufImport> imported = checkpoint::ImportGguf(flags.file, flags.out, dtype);
+  std::atomic<bool> stop = false;
+  ShutdownSignals signals;
+  signals.Watch([&stop] { stop = true; });
+  const absl::StatusOr<checkpoint::GgufImport> imported = checkpoint::ImportGguf(flags.file, flags.out, dtype, &stop);
   if (!imported.ok()) return Fail("import gguf", imported.status());
   std::cerr << (imported->already_there ? "already there: " : "wrote ") << TerminalSafe(flags.out) << "\n";
   return kExitOk;

@@ -97,11 +97,11 @@ void UniqueFd::Close() {
   fd_ = -1;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(path, "open", errno);
-  struct stat info = {};
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(path, "stat", errno);
+namespace {
+
+// All of `fd`, which is open for reading and described by `info`.
+absl::StatusOr<std::string> ReadOpened(const UniqueFd& fd, const struct stat& info, const std::string& path,
+                                       int64_t max_bytes) {
   const auto too_large = [&](int64_t found) {
     return InvalidArgument("{}: has {} bytes or more, expected at most {}", path, found, max_bytes);
   };
@@ -122,6 +122,25 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
     if (n == 0) return contents;
     if (static_cast<int64_t>(contents.size()) > max_bytes) return too_large(static_cast<int64_t>(contents.size()));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(path, "open", errno);
+  struct stat info = {};
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(path, "stat", errno);
+  return ReadOpened(fd, info, path, max_bytes);
+}
+
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int64_t max_bytes) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe opens at once, and is refused
+  if (!fd.valid()) return ErrnoStatus(path, "open", errno);
+  struct stat info = {};
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(path, "stat", errno);
+  if (!S_ISREG(info.st_mode)) return InvalidArgument("{}: is no regular file; put the file itself there", path);
+  return ReadOpened(fd, info, path, max_bytes);
 }
 
 absl::StatusOr<std::string> ReadSecret(const std::string& path) {

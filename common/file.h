@@ -41,6 +41,10 @@ inline constexpr int64_t kMaxTextFileBytes = int64_t{1} << 32;
 // The bytes of a file. InvalidArgument if it has more than max_bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 
+// The same of a regular file; InvalidArgument, at once, for anything else: of a named pipe without a writer ReadFile
+// would wait for good. For files whose name comes from a folder that someone else filled.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
+
 // A secret kept in a file: its contents without trailing white space. InvalidArgument when nothing is left: sending no
 // secret in place of one that was asked for would only fail later and elsewhere.
 absl::StatusOr<std::string> ReadSecret(const std::string& path);

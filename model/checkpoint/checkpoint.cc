@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "common/canonical.h"
 #include "common/errors.h"
@@ -46,16 +47,21 @@ bool IsPlainFileName(const std::string& name) {
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   if (!IsFolder(directory)) {
+    if (Exists(directory)) {
+      return InvalidArgument("{}: is a file, expected a checkpoint's folder: give the folder that it lies in",
+                             directory);
+    }
     return NotFound("{}: no such folder (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
                     directory);
   }
   Checkpoint result;
   result.directory_ = directory;
+  while (result.directory_.size() > 1 && result.directory_.back() == '/') result.directory_.pop_back();
   if (!Exists(directory + "/config.json")) {
     return NotFound("{}: has no config.json (expected a checkpoint: config.json, model.safetensors, tokenizer.json)",
                     directory);
   }
-  absl::StatusOr<std::string> text = ReadFile(directory + "/config.json", kMaxConfigBytes);
+  absl::StatusOr<std::string> text = ReadRegularFile(directory + "/config.json", kMaxConfigBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<ModelConfig> config = ParseModelConfig(*text);
   if (!config.ok()) return Annotate(config.status(), directory);
@@ -64,22 +70,25 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
 
   const std::string generation_path = directory + "/generation_config.json";
   if (Exists(generation_path)) {
-    IHA_ASSIGN_OR_RETURN(const std::string generation_text, ReadFile(generation_path, kMaxConfigBytes));
+    IHA_ASSIGN_OR_RETURN(const std::string generation_text, ReadRegularFile(generation_path, kMaxConfigBytes));
     absl::StatusOr<GenerationConfig> generation = ParseGenerationConfig(generation_text);
     if (!generation.ok()) return Annotate(generation.status(), directory);
     result.generation_ = *std::move(generation);
   }
   if (result.generation_.eos_token_ids.empty()) result.generation_.eos_token_ids = result.config_.eos_token_ids;
   if (!result.generation_.bos_token_id.has_value()) result.generation_.bos_token_id = result.config_.bos_token_id;
-  result.WarnOfIdsBeyondVocabulary();
+  result.DropIdsBeyondVocabulary();
   IHA_RETURN_IF_ERROR(result.OpenWeights());
   IHA_RETURN_IF_ERROR(result.CheckTensors());
   return result;
 }
 
-void Checkpoint::WarnOfIdsBeyondVocabulary() {
-  for (const int32_t id : generation_.eos_token_ids) {
-    if (id < config_.vocab_size) continue;
+void Checkpoint::DropIdsBeyondVocabulary() {
+  for (const int32_t id : std::exchange(generation_.eos_token_ids, {})) {
+    if (id < config_.vocab_size) {
+      generation_.eos_token_ids.push_back(id);
+      continue;
+    }
     warnings_.push_back(
         fmt::format("eos_token_id {} is not below vocab_size {}: no generation ends with it", id, config_.vocab_size));
   }
@@ -97,7 +106,7 @@ absl::Status Checkpoint::OpenWeights() {
 }
 
 absl::Status Checkpoint::OpenShards(const std::string& index_path) {
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(index_path, kMaxIndexBytes));
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(index_path, kMaxIndexBytes));
   IHA_ASSIGN_OR_RETURN(const json index, ParseJsonObject(text, index_path));
   const auto map = index.find("weight_map");
   if (map == index.end() || !map->is_object() || map->empty()) {

@@ -70,7 +70,7 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
-  void WarnOfIdsBeyondVocabulary();
+  void DropIdsBeyondVocabulary();
   absl::Status OpenWeights();
   absl::Status OpenShards(const std::string& index_path);
   absl::Status AddFile(const std::string& path);

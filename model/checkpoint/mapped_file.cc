@@ -14,11 +14,12 @@
 namespace iha::checkpoint {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK a named pipe would be waited for.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(path, "cannot open", errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return InvalidArgument("{}: not a regular file", path);
+    return InvalidArgument("{}: is no regular file; put the file itself there", path);
   }
   const size_t size = static_cast<size_t>(info.st_size);
   if (size == 0) return MappedFile(path, nullptr, 0);

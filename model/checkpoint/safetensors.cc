@@ -205,7 +205,8 @@ SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
-      remaining_(other.remaining_) {}
+      remaining_(other.remaining_),
+      stop_(other.stop_) {}
 
 SafetensorsWriter::~SafetensorsWriter() { Abandon(); }
 
@@ -232,6 +233,9 @@ absl::Status SafetensorsWriter::Write(const char* data, size_t size) {
 
 absl::Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
   if (fd_ < 0) return Internal("{}: append after the end", path_);
+  if (stop_ != nullptr && *stop_) {
+    return absl::CancelledError("interrupted; nothing was left behind, run the same command again");
+  }
   if (static_cast<int64_t>(bytes.size()) > remaining_) return Internal("{}: more bytes than planned", path_);
   remaining_ -= static_cast<int64_t>(bytes.size());
   return Write(reinterpret_cast<const char*>(bytes.data()), bytes.size());

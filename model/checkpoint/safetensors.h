@@ -9,6 +9,7 @@
 // Format: https://huggingface.co/docs/safetensors (8-byte header length, JSON header, data).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -63,6 +64,8 @@ class SafetensorsWriter {
   SafetensorsWriter& operator=(SafetensorsWriter&&) = delete;
   ~SafetensorsWriter();
 
+  // Once *stop is true, Append gives Cancelled. `stop` outlives the writer; nullptr: never.
+  void StopWhen(const std::atomic<bool>* stop) { stop_ = stop; }
   // The next bytes of the data section. Internal if more than planned.
   absl::Status Append(std::span<const std::byte> bytes);
   // Flushes, fsyncs, renames. Internal if bytes are missing; Unavailable if the disk refuses.
@@ -77,6 +80,7 @@ class SafetensorsWriter {
   std::string temporary_;
   int fd_ = -1;
   int64_t remaining_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
 };
 
 // One tensor in memory and the whole file in one call.

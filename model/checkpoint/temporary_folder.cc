@@ -52,6 +52,9 @@ TemporaryFolder::~TemporaryFolder() {
 
 absl::Status TemporaryFolder::Commit() {
   if (std::rename(path_.c_str(), target_.c_str()) != 0) {
+    if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) {
+      return AlreadyExists("{}: something else made it meanwhile: remove it or choose another --out", target_);
+    }
     return ErrnoStatus(target_, "cannot rename the finished folder to this", errno);
   }
   path_.clear();

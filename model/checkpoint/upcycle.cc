@@ -151,6 +151,7 @@ absl::Status WriteShard(const Checkpoint& source, const ModelConfig& config, con
   std::vector<TensorPlan> plan;
   for (const Part* part : parts) plan.push_back(part->plan);
   IHA_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, plan, {{"format", "pt"}}));
+  writer.StopWhen(options.stop);
   for (const Part* part : parts) {
     if (part->from == nullptr) {
       IHA_RETURN_IF_ERROR(MakePart(*part, config, options, writer));
@@ -189,7 +190,7 @@ absl::Status WriteWeights(const Checkpoint& source, const ModelConfig& config, c
 
 absl::Status CopyTextFiles(const std::string& from, const std::string& to) {
   for (const char* name : kCopiedFiles) {
-    const absl::StatusOr<std::string> text = ReadFile(fmt::format("{}/{}", from, name), kMaxTextBytes);
+    const absl::StatusOr<std::string> text = ReadRegularFile(fmt::format("{}/{}", from, name), kMaxTextBytes);
     if (absl::IsNotFound(text.status())) continue;
     IHA_RETURN_IF_ERROR(text.status());
     IHA_RETURN_IF_ERROR(WriteFileAtomic(fmt::format("{}/{}", to, name), *text));

@@ -17,6 +17,7 @@
 // expand_kv), those of Checkpoint::Open and common/file.h: nothing is left at `out`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct UpcycleOptions {
   std::optional<std::vector<int64_t>> layers = std::nullopt;  // absent: all; others stay as they are
   double noise = 0;                                           // >= 0
   uint64_t seed = 0;
+  const std::atomic<bool>* stop = nullptr;  // once true, writing ends with Cancelled; nothing is left behind
 };
 
 // The config that the result has. Pure.

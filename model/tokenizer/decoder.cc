@@ -29,6 +29,7 @@ absl::StatusOr<DecoderSpec> DecoderSpec::Parse(const Json& value, const std::str
     spec.stages_.push_back(JoinDecode(" "));
   } else {
     IHA_RETURN_IF_ERROR(spec.ParseAt(value, path, 0));
+    if (spec.growth_ > kMaxGrowth) return GrowsTooMuch(path, spec.growth_);
   }
   return spec;
 }
@@ -60,6 +61,7 @@ absl::Status DecoderSpec::ParseAt(const Json& value, const std::string& path, in
   } else if (type == "Replace") {
     IHA_ASSIGN_OR_RETURN(Pattern pattern, Pattern::Parse(value, path));
     IHA_ASSIGN_OR_RETURN(std::string content, GetString(value, "content", path));
+    growth_ *= pattern.Growth(content);
     stages_.push_back(ReplaceDecode(std::move(pattern), std::move(content)));
   } else {
     return Unsupported(path + ".type", type,

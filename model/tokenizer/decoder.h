@@ -43,6 +43,7 @@ class DecoderSpec {
   friend class DecodeChain;
   absl::Status ParseAt(const Json& value, const std::string& path, int depth);
   std::vector<std::unique_ptr<const DecodeStageSpec>> stages_;
+  double growth_ = 1;  // how many times longer the stages can make a text
 };
 
 class DecodeChain {

@@ -148,23 +148,24 @@ class ByteLevelNormalizer : public Normalizer {
   }
 };
 
-absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth);
+// `growth` is multiplied by how many times longer the stage can make a text.
+absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth, double* growth);
 
-absl::StatusOr<Ptr> ParseSequence(const Json& value, const std::string& path, int depth) {
+absl::StatusOr<Ptr> ParseSequence(const Json& value, const std::string& path, int depth, double* growth) {
   IHA_ASSIGN_OR_RETURN(const Json* const list, GetArray(value, "normalizers", path));
   std::vector<Ptr> parts;
   for (size_t i = 0; i < list->size(); ++i) {
-    IHA_ASSIGN_OR_RETURN(Ptr part, ParseAt((*list)[i], fmt::format("{}.normalizers[{}]", path, i), depth + 1));
+    IHA_ASSIGN_OR_RETURN(Ptr part, ParseAt((*list)[i], fmt::format("{}.normalizers[{}]", path, i), depth + 1, growth));
     parts.push_back(std::move(part));
   }
   return std::make_unique<SequenceNormalizer>(std::move(parts));
 }
 
-absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth) {
+absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int depth, double* growth) {
   if (depth > kMaxNesting) return TooDeep(path);
   IHA_RETURN_IF_ERROR(ExpectObject(value, path));
   IHA_ASSIGN_OR_RETURN(const std::string type, GetString(value, "type", path));
-  if (type == "Sequence") return ParseSequence(value, path, depth);
+  if (type == "Sequence") return ParseSequence(value, path, depth, growth);
   if (type == "NFC") return std::make_unique<FormNormalizer>(NormalForm::kNfc);
   if (type == "NFD") return std::make_unique<FormNormalizer>(NormalForm::kNfd);
   if (type == "NFKC") return std::make_unique<FormNormalizer>(NormalForm::kNfkc);
@@ -176,6 +177,7 @@ absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int dept
   if (type == "Replace") {
     IHA_ASSIGN_OR_RETURN(Pattern pattern, Pattern::Parse(value, path));
     IHA_ASSIGN_OR_RETURN(std::string content, GetString(value, "content", path));
+    *growth *= pattern.Growth(content);
     return std::make_unique<ReplaceNormalizer>(std::move(pattern), std::move(content));
   }
   if (type == "Lowercase") return std::make_unique<CharNormalizer>(AppendLower);
@@ -195,7 +197,10 @@ absl::StatusOr<Ptr> ParseAt(const Json& value, const std::string& path, int dept
 
 absl::StatusOr<std::unique_ptr<const Normalizer>> Normalizer::Parse(const Json& value, const std::string& path) {
   if (value.is_null()) return Ptr();
-  return ParseAt(value, path, 0);
+  double growth = 1;
+  IHA_ASSIGN_OR_RETURN(Ptr normalizer, ParseAt(value, path, 0, &growth));
+  if (growth > kMaxGrowth) return GrowsTooMuch(path, growth);
+  return normalizer;
 }
 
 }  // namespace iha::tokenizer

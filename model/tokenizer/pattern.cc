@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -103,6 +104,19 @@ absl::StatusOr<Pattern> Pattern::Parse(const Json& object, std::string_view path
   // An empty literal matches between all characters, as the regex that it becomes there does.
   if (text.empty()) return Regex("");
   return Literal(std::move(text));
+}
+
+double Pattern::Growth(std::string_view content) const {
+  uint32_t shortest = static_cast<uint32_t>(literal_.size());
+  if (!is_literal() && pcre2_pattern_info(code_->code.get(), PCRE2_INFO_MINLENGTH, &shortest) != 0) shortest = 0;
+  // Empty matches leave the text between them.
+  if (shortest == 0) return 1 + static_cast<double>(content.size());
+  return std::max(1.0, static_cast<double>(content.size()) / shortest);
+}
+
+absl::Status GrowsTooMuch(std::string_view path, double growth) {
+  return InvalidArgument("{}: its Replace stages can make a text {} times as long, expected at most {}", path, growth,
+                         kMaxGrowth);
 }
 
 PatternMatcher::PatternMatcher(const Pattern& pattern) : pattern_(pattern) {

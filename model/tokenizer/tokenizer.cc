@@ -9,6 +9,7 @@
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "model/tokenizer/added_tokens.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/decoder.h"
@@ -81,9 +82,10 @@ absl::StatusOr<ChatTemplates> ParseTemplates(const Json& config) {
 }
 
 absl::StatusOr<std::optional<std::string>> ReadIfThere(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadRegularFile(path, kMaxFileBytes);
   if (absl::IsNotFound(text.status())) return std::nullopt;
   if (!text.ok()) return text.status();
+  if (!IsValidUtf8(*text)) return InvalidArgument("{}: is not UTF-8; fetch it again", path);
   return *std::move(text);
 }
 
@@ -192,7 +194,7 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::FromJson(std::string
 }
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Load(const std::string& dir) {
-  const absl::StatusOr<std::string> json = ReadFile(dir + "/tokenizer.json", kMaxFileBytes);
+  const absl::StatusOr<std::string> json = ReadRegularFile(dir + "/tokenizer.json", kMaxFileBytes);
   std::error_code error;
   if (!json.ok() && !std::filesystem::is_directory(dir, error)) {
     return NotFound("{}: no such folder (expected a checkpoint: config.json, model.safetensors, tokenizer.json)", dir);
@@ -201,8 +203,11 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Load(const std::stri
     return NotFound("{}/tokenizer.json: missing (expected a Hugging Face tokenizer file); import or copy it", dir);
   }
   if (!json.ok()) return json.status();
-  const absl::StatusOr<std::string> config = ReadFile(dir + "/tokenizer_config.json", kMaxFileBytes);
+  const absl::StatusOr<std::string> config = ReadRegularFile(dir + "/tokenizer_config.json", kMaxFileBytes);
   if (!config.ok() && !absl::IsNotFound(config.status())) return config.status();
+  if (config.ok() && config->empty()) {
+    return InvalidArgument("{}/tokenizer_config.json: is empty; fetch it again, or remove it", dir);
+  }
   std::optional<ChatTemplates> chat;
   IHA_ASSIGN_OR_RETURN(std::optional<std::string> source, ReadIfThere(dir + "/chat_template.jinja"));
   if (source.has_value()) {

@@ -59,6 +59,19 @@ TEST(File, ErrorsNamePathAndReason) {
   EXPECT_EQ(LineReader::Open(dir.path()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(File, APipeIsNotWaitedForWhereARegularFileIsExpected) {
+  const testing::TempDir dir;
+  ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {dir.File("pipe"), dir.path(), std::string("/dev/null")}) {
+    const absl::Status status = ReadRegularFile(path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(status), HasSubstr(path + ": is no regular file"));
+  }
+  ASSERT_TRUE(WriteFileAtomic(dir.File("a"), "12345").ok());
+  EXPECT_EQ(*ReadRegularFile(dir.File("a"), 5), "12345");
+  EXPECT_THAT(Message(ReadRegularFile(dir.File("a"), 4).status()), HasSubstr("expected at most 4"));
+}
+
 TEST(File, SizeLimit) {
   const testing::TempDir dir;
   ASSERT_TRUE(WriteFileAtomic(dir.File("a"), "12345").ok());

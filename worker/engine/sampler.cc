@@ -59,12 +59,12 @@ std::span<const float> Sampler::Mask(std::span<const float> logits, const DrawRu
 absl::StatusOr<int32_t> Sampler::Draw(std::span<const float> logits, const DrawRules& rules, double uniform) {
   // The whole row, before the mask: a NaN anywhere means that the model is broken.
   int32_t best = model::Argmax(logits);
-  if (best < 0) return Internal("the logits contain NaN");
+  if (best < 0) return DataLoss("the logits contain NaN; see iha-eval inspect");
   const std::span<const float> row = Mask(logits, rules);
   if (row.data() != logits.data()) best = model::Argmax(row);
   const float max = row[static_cast<size_t>(best)];
   if (max == kNever) return InvalidArgument("no token may be drawn: allowed and forbidden ids leave nothing");
-  if (std::isinf(max)) return Internal("the logit of token {} is infinite", best);
+  if (std::isinf(max)) return DataLoss("the logit of token {} is infinite; see iha-eval inspect", best);
   if (rules.temperature == 0) return best;
   weights_.resize(row.size());
   model::SoftmaxWeights(row, static_cast<float>(rules.temperature), weights_.data());
@@ -142,7 +142,7 @@ int32_t Sampler::PickByWeight(double uniform) {
 
 absl::StatusOr<TokenScore> Sampler::Score(std::span<const float> logits, int32_t id, int32_t top) {
   const double log_sum = model::LogSumExp(logits);
-  if (std::isnan(log_sum)) return Internal("the logits contain NaN or no finite value");
+  if (std::isnan(log_sum)) return DataLoss("the logits contain NaN or no finite value");
   const auto logprob = [&](int32_t token) { return model::LogProb(logits, static_cast<size_t>(token), log_sum); };
   TokenScore score;
   score.token = {id, logprob(id)};

@@ -1,5 +1,6 @@
 // upcycle: a checkpoint with ordinary attention to one with IHA, equal in function.
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -45,7 +46,12 @@ std::string ParseLayers(const std::string& text, std::optional<std::vector<int64
 }
 
 int Run(const Tool& tool, const Flags& flags) {
-  const absl::StatusOr<checkpoint::UpcycleResult> result = checkpoint::Upcycle(flags.model, flags.out, flags.options);
+  std::atomic<bool> stop = false;
+  checkpoint::UpcycleOptions options = flags.options;
+  options.stop = &stop;
+  ShutdownSignals signals;
+  signals.Watch([&stop] { stop = true; });
+  const absl::StatusOr<checkpoint::UpcycleResult> result = checkpoint::Upcycle(flags.model, flags.out, options);
   if (!result.ok()) return Fail(tool, "upcycle", result.status());
   std::cerr << fmt::format("wrote {}: {} layers of kind iha, P={}, {} parameters\n", TerminalSafe(flags.out),
                            result->layers, flags.options.pseudo_heads, result->parameters);

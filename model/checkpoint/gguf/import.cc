@@ -139,7 +139,7 @@ std::string RecordText(const Digest& source, DType dtype) {
 
 // Fills `folder`, which exists and is empty.
 absl::Status WriteFolder(const GgufFile& file, const GgufModel& model, DType dtype, const std::string& record,
-                         const std::string& folder) {
+                         const std::string& folder, const std::atomic<bool>* stop) {
   IHA_ASSIGN_OR_RETURN(std::vector<TextFile> texts, ConfigFiles(file, model, dtype));
   IHA_ASSIGN_OR_RETURN(std::vector<TextFile> tokenizer, TokenizerFiles(file, model));
   IHA_ASSIGN_OR_RETURN(const std::vector<Move> moves, PlanMoves(file, model, dtype));
@@ -151,6 +151,7 @@ absl::Status WriteFolder(const GgufFile& file, const GgufModel& model, DType dty
   for (const Move& move : moves) plan.push_back(move.to);
   IHA_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                        SafetensorsWriter::Create(folder + "/model.safetensors", plan, {{"format", "pt"}}));
+  writer.StopWhen(stop);
   for (const Move& move : moves) {
     IHA_RETURN_IF_ERROR(StreamTensor(file.tensors().find(move.from)->second, move, writer));
   }
@@ -162,9 +163,19 @@ absl::StatusOr<GgufImport> Describe(const std::string& folder, bool already_ther
   return GgufImport{already_there, static_cast<int64_t>(checkpoint.tensors().size()), checkpoint.parameters()};
 }
 
+// The same error without the name of the temporary folder, which is gone when it is read.
+absl::Status WithoutFolder(const absl::Status& status, const std::string& folder) {
+  std::string_view message(status.message().data(), status.message().size());
+  if (!message.starts_with(folder)) return status;
+  message.remove_prefix(folder.size());
+  message.remove_prefix(std::min(message.find_first_not_of("/: "), message.size()));
+  return absl::Status(status.code(), std::string(message));
+}
+
 }  // namespace
 
-absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype) {
+absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype,
+                                      const std::atomic<bool>* stop) {
   if (dtype != DType::kF32 && dtype != DType::kBF16) {
     return InvalidArgument("dtype is {}, expected f32 or bf16", NameOf(dtype));
   }
@@ -175,14 +186,15 @@ absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::s
 
   const std::string target = NormalFolder(out);
   if (IsTaken(target)) {
-    const absl::StatusOr<std::string> found = ReadFile(fmt::format("{}/{}", target, kRecord));
+    const absl::StatusOr<std::string> found = ReadRegularFile(fmt::format("{}/{}", target, kRecord));
     if (found.ok() && *found == record) return Describe(target, true);
     return AlreadyExists("{}: exists and is not this import of {}: remove it or choose another --out", target,
                          gguf_path);
   }
   IHA_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create(target));
-  IHA_RETURN_IF_ERROR(WriteFolder(file, model, dtype, record, temporary.path()));
-  IHA_ASSIGN_OR_RETURN(const GgufImport result, Describe(temporary.path(), false));
+  IHA_RETURN_IF_ERROR(WriteFolder(file, model, dtype, record, temporary.path(), stop));
+  const absl::StatusOr<GgufImport> result = Describe(temporary.path(), false);
+  if (!result.ok()) return Annotate(WithoutFolder(result.status(), temporary.path()), gguf_path);
   IHA_RETURN_IF_ERROR(temporary.Commit());
   return result;
 }

@@ -11,6 +11,7 @@
 // lists the known ones), AlreadyExists (something else lies at `out`), those of common/file.h for the disk.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -25,7 +26,8 @@ struct GgufImport {
   int64_t parameters = 0;
 };
 
-// dtype: kF32 (exact) or kBF16 (rounded).
-absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype);
+// dtype: kF32 (exact) or kBF16 (rounded). Once *stop is true, writing ends with Cancelled; nothing is left behind.
+absl::StatusOr<GgufImport> ImportGguf(const std::string& gguf_path, const std::string& out, DType dtype,
+                                      const std::atomic<bool>* stop = nullptr);
 
 }  // namespace iha::checkpoint

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "model/checkpoint/inspect.h"
@@ -177,6 +179,19 @@ TEST_F(BadCheckpoint, TensorHeaders) {
   }
 }
 
+TEST_F(BadCheckpoint, PipesAreNotWaitedFor) {
+  for (const char* name : {"config.json", "generation_config.json", "model.safetensors"}) {
+    SCOPED_TRACE(name);
+    const std::string path = dir_.File(name), kept = dir_.File("kept");
+    const bool there = std::filesystem::exists(path);
+    if (there) std::filesystem::rename(path, kept);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ExpectRefused({name, "is no regular file"});
+    std::filesystem::remove(path);
+    if (there) std::filesystem::rename(kept, path);
+  }
+}
+
 TEST_F(BadCheckpoint, AlphaOfTheOtherLayout) {
   WriteText(dir_.File("config.json"), Apply(kConfig, {"source_target_pseudo", "target_pseudo_source", {}}));
   ExpectRefused({"model.safetensors: tensor model.layers.0.self_attn.iha.alpha_q has shape [2, 2, 3]",
@@ -197,6 +212,7 @@ TEST_F(BadCheckpoint, WhatIsOddButRunsIsAWarning) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const Inspection inspection = Inspect(*checkpoint, std::vector<int64_t>{16});
   using ::testing::Contains;
+  EXPECT_THAT(checkpoint->generation().eos_token_ids, ::testing::ElementsAre(2));  // 9 would end every request
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("eos_token_id 9 is not below vocab_size 9")));
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("lm_head.weight lies in")));
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("holds 1 values that are NaN or infinite")));

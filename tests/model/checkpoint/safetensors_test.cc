@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -152,6 +154,36 @@ TEST(SafetensorsTest, EachDefectIsOneLineThatNamesIt) {
     EXPECT_EQ(message.find('\n'), std::string::npos) << bad.name;
     for (const char* expected : bad.expected) EXPECT_THAT(message, HasSubstr(expected)) << bad.name;
   }
+}
+
+TEST(SafetensorsTest, ManyTensorsTakeTimeInProportion) {
+  // 200,000 took minutes when each entry made the parser walk over all entries before it.
+  std::string header = "{";
+  for (int i = 0; i < 200'000; ++i) {
+    header += fmt::format("{}\"t{}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", i == 0 ? "" : ",", i);
+  }
+  const iha::testing::TempDir dir;
+  WriteText(dir.File("a"), SafetensorsBytes(header + "}", 0));
+  const auto start = std::chrono::steady_clock::now();
+  const auto file = Safetensors::Open(dir.File("a"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->tensors().size(), 200'000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));  // under a second; sanitizers: more
+}
+
+TEST(SafetensorsTest, AStoppedWriterLeavesNothing) {
+  const iha::testing::TempDir dir;
+  std::atomic<bool> stop = false;
+  {
+    auto writer = SafetensorsWriter::Create(dir.File("a"), {{"t", DType::kF32, {2}}});
+    ASSERT_TRUE(writer.ok());
+    writer->StopWhen(&stop);
+    const std::vector<float> one{1};
+    ASSERT_TRUE(writer->Append(BytesOf(one)).ok());
+    stop = true;
+    EXPECT_EQ(writer->Append(BytesOf(one)).code(), absl::StatusCode::kCancelled);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 TEST(TensorTest, HalfPrecisionWidensExactly) {

@@ -78,6 +78,14 @@ TEST(TokenizerErrors, Files) {
   std::ofstream(dir.File("tokenizer_config.json")) << R"({"bos_token": {"content": "<s>"}, "eos_token": 3})";
   EXPECT_THAT(Tokenizer::Load(dir.path()).status().message(),
               HasSubstr("/tokenizer_config.json: eos_token: found 3, expected a string"));
+  std::ofstream(dir.File("tokenizer_config.json"), std::ios::trunc).flush();
+  EXPECT_THAT(Tokenizer::Load(dir.path()).status().message(), HasSubstr("/tokenizer_config.json: is empty"));
+  std::ofstream(dir.File("tokenizer_config.json")) << "{}";
+  std::ofstream(dir.File("chat_template.jinja")) << "a\xff";
+  EXPECT_THAT(Tokenizer::Load(dir.path()).status().message(), HasSubstr("/chat_template.jinja: is not UTF-8"));
+  ASSERT_TRUE(std::filesystem::remove(dir.File("chat_template.jinja")));
+  ASSERT_EQ(mkfifo(dir.File("chat_template.jinja").c_str(), 0600), 0);
+  EXPECT_THAT(Tokenizer::Load(dir.path()).status().message(), HasSubstr("/chat_template.jinja: is no regular file"));
 }
 
 TEST(TokenizerErrors, TheTemplateFileWins) {
@@ -162,6 +170,23 @@ TEST(TokenizerErrors, Patterns) {
   EXPECT_THAT(split(std::string(5000, '(') + std::string(5000, ')')), HasSubstr("pre_tokenizer.pattern: regex"));
   EXPECT_THAT(split(std::string(200'000, 'a')), HasSubstr("200000 bytes"));
   EXPECT_EQ(split("\\w+"), "no error");
+}
+
+TEST(TokenizerErrors, ReplaceStagesThatBlowUpATextAreRefused) {
+  const auto chain = [](const char* list, const char* pattern, int stages) {
+    Json parts = Json::array();
+    for (int i = 0; i < stages; ++i) {
+      parts.push_back({{"type", "Replace"}, {"pattern", Json::parse(pattern)}, {"content", "aaaaaaaaaa"}});
+    }
+    return Json{{"type", "Sequence"}, {list, parts}}.dump();
+  };
+  const char* letter = R"({"String": "a"})";
+  EXPECT_EQ(ErrorWith("/normalizer", chain("normalizers", letter, 3)), "no error");  // 10^3
+  EXPECT_THAT(ErrorWith("/normalizer", chain("normalizers", letter, 4)),
+              HasSubstr("normalizer: its Replace stages can make a text 10000 times as long, expected at most 1000"));
+  EXPECT_THAT(ErrorWith("/decoder", chain("decoders", letter, 4)), HasSubstr("decoder: its Replace stages"));
+  EXPECT_THAT(ErrorWith("/normalizer", chain("normalizers", R"({"Regex": "b?"})", 3)), HasSubstr("1331 times"));
+  EXPECT_EQ(ErrorWith("/normalizer", chain("normalizers", R"({"Regex": "\\w{10,}"})", 30)), "no error");
 }
 
 TEST(TokenizerErrors, Nesting) {

@@ -251,8 +251,8 @@ TEST(Engine, NaNLogitsEndTheirRequestOnly) {
   ASSERT_TRUE(engine->Submit(bad).ok());
   ASSERT_TRUE(engine->Submit(good).ok());
   auto results = RunToEnd(*engine);
-  EXPECT_EQ(results[SequenceId{0}].status.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(results[SequenceId{0}].status.message(), "position 5: the logits contain NaN");
+  EXPECT_EQ(results[SequenceId{0}].status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(results[SequenceId{0}].status.message(), "position 5: the logits contain NaN; see iha-eval inspect");
   EXPECT_EQ(results[SequenceId{0}].tokens.size(), 2u);
   ExpectSameResult(results[SequenceId{1}], Oracle(good, {}));
 }

@@ -97,7 +97,7 @@ TEST(Sampler, BrokenLogitsAreErrors) {
   for (const double temperature : {0.0, 1.0}) {
     for (const std::vector<float>& logits :
          {std::vector<float>{1, kNaN}, std::vector<float>{kNaN, kNaN}, std::vector<float>{1, kInf}}) {
-      EXPECT_EQ(sampler.Draw(logits, {.temperature = temperature}, 0.5).status().code(), absl::StatusCode::kInternal);
+      EXPECT_EQ(sampler.Draw(logits, {.temperature = temperature}, 0.5).status().code(), absl::StatusCode::kDataLoss);
       EXPECT_FALSE(sampler.Score(logits, 0, 2).ok());
     }
     EXPECT_EQ(sampler.Draw(std::vector<float>{-kInf, -kInf}, {.temperature = temperature}, 0.5).status().code(),

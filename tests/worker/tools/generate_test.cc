@@ -262,7 +262,7 @@ TEST_F(Generate, RefusesWithOneLineAndItsExitCode) {
   } cases[] = {
       {{"--top-p", "0"}, 2, "--top-p: found 0; expected above 0, at most 1"},
       {{"--top-p", "nan"}, 2, "--top-p: found nan"},
-      {{"--temperature", "-1"}, 2, "--temperature: found -1; expected 0, or 0.0001 and more"},
+      {{"--temperature", "-1"}, 2, "--temperature: found -1; expected 0, or 0.0001 and more, below 1e30"},
       {{"--temperature", "1e-9"}, 2, "--temperature"},
       {{"--n", "0"}, 2, "--n"},
       {{"--max-new-tokens", "0"}, 2, "--max-new-tokens"},
