@@ -6,6 +6,7 @@
 
 #include "common/errors.h"
 #include "common/flag_checks.h"
+#include "common/shutdown.h"
 #include "common/text.h"
 #include "model/checkpoint/upcycle.h"
 #include "worker/tools/tool.h"

@@ -89,7 +89,7 @@ TEST(Sampler, MasksHoldForGreedyAndForDraws) {
   Sampler sampler;
   EXPECT_EQ(sampler.Draw(logits, {.allowed = zero, .forbidden = zero}, 0).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(sampler.Draw({}, {}, 0).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(sampler.Draw({}, {}, 0).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Sampler, BrokenLogitsAreErrors) {
