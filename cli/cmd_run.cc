@@ -8,6 +8,7 @@
 #include "cli/input.h"
 #include "cli/run/dry_run.h"
 #include "cli/run/embedded.h"
+#include "cli/run/local_device.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
@@ -31,7 +32,7 @@ constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
 absl::Status CheckNumerics(const NumericsSpec& wanted) {
   if (wanted.torch()) IHA_RETURN_IF_ERROR(FindBackendModule("torch"));
   std::vector<std::string> ids;
-  for (const NumericsSpec& spec : RunnableNumerics(wanted.backend == "torch-cuda" ? "cuda" : "cpu")) {
+  for (const NumericsSpec& spec : RunnableNumerics(wanted.torch_cuda() ? wanted.backend : "torch")) {
     if (spec.Id() == wanted.Id()) return absl::OkStatus();
     if (spec.backend != "fake") ids.push_back(spec.Id());
   }
@@ -77,7 +78,14 @@ absl::StatusOr<SweepSpec> SpecAsGiven(const RunFlags& flags, const std::map<std:
 absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags) {
   Request request;
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
-  IHA_ASSIGN_OR_RETURN(const SweepSpec given, SpecAsGiven(flags, request.folders));
+  IHA_ASSIGN_OR_RETURN(SweepSpec given, SpecAsGiven(flags, request.folders));
+  if (given.numerics.torch_cuda()) {
+    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder));
+    if (given.numerics.backend == kTorchCudaHere) given.numerics.backend = here;
+    if (given.numerics.backend != here) {
+      return Unavailable("numerics.backend: {}; this host's GPU is {}", given.numerics.backend, here);
+    }
+  }
   absl::StatusOr<SweepSpec> full = coordinator::NormalizeSpec(given, coordinator::OpenerFor(command.data_root));
   if (!full.ok()) return flags.sweep_file.empty() ? full.status() : Annotate(full.status(), flags.sweep_file);
   request.spec = *std::move(full);

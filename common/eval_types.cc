@@ -1,16 +1,9 @@
 #include "common/eval_types.h"
 
-#include <fmt/format.h>
-
 #include "common/canonical.h"
 
 namespace iha {
 namespace {
-
-// Version of the exact numeric rules (docs/contracts/numerics.md). A change of any bit that they give changes it.
-constexpr int kNumericsVersion = 2;
-// Version of how the torch backend calls LibTorch.
-constexpr int kTorchBackendVersion = 1;
 
 void Write(CanonicalWriter& w, const SamplingParams& p) {
   w.Double(p.temperature).Double(p.top_p).Int(p.top_k).Int(p.samples).Uint(p.seed).Int(p.max_new_tokens);
@@ -29,12 +22,6 @@ void Write(CanonicalWriter& w, const ModelRef& m) { w.String(m.name).String(m.we
 void Write(CanonicalWriter& w, const Score& s) { w.Int(s.num).Int(s.den); }
 
 }  // namespace
-
-std::string NumericsSpec::Id() const {
-  const std::string version =
-      torch() ? fmt::format("{}-torch{}", kTorchBackendVersion, kTorchVersion) : std::to_string(kNumericsVersion);
-  return fmt::format("{}/{}/weights={}/act={}/kv={}", backend, version, weights_dtype, activation_dtype, kv_dtype);
-}
 
 SweepId IdOf(const SweepSpec& spec) {
   CanonicalWriter w("iha.sweep", 1);

@@ -10,6 +10,7 @@
 
 #include "common/digest.h"
 #include "common/ids.h"
+#include "common/numerics_spec.h"
 
 namespace iha {
 
@@ -37,24 +38,6 @@ struct ModelRef {
   std::string name;
   std::string weights_digest;  // hex or ""
   bool operator==(const ModelRef&) const = default;
-};
-
-// The LibTorch that the torch backend is built against (tools/deps/libtorch.pypi).
-inline constexpr char kTorchVersion[] = "2.11.0";
-
-struct NumericsSpec {
-  // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch (LibTorch on the CPU) | torch-cuda | fake
-  std::string backend = "cpu-exact";
-  std::string weights_dtype = "stored";  // widened exactly
-  std::string activation_dtype = "f32";
-  std::string kv_dtype = "f32";
-  bool operator==(const NumericsSpec&) const = default;
-  // "cpu-exact/1/weights=stored/act=f32/kv=f32": version of the numeric rules included (docs/contracts/numerics.md).
-  // torch: "torch/1-torch2.11.0/...", LibTorch's version as well, since its operations decide the bits.
-  std::string Id() const;
-  bool torch() const { return backend == "torch" || backend == "torch-cuda"; }
-  // Whether every bit is promised equal on a repeat (DESIGN section 5).
-  bool exact() const { return backend != "cuda-fast" && !torch(); }
 };
 
 // One table column group: a benchmark under one sampling setting. Each model gets one job for each entry.

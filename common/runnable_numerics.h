@@ -8,7 +8,7 @@
 
 namespace iha {
 
-// `device`: cpu, or cuda, cuda:N (the torch backend only).
-std::vector<NumericsSpec> RunnableNumerics(const std::string& device);
+// `torch`: what LibTorch is called on the worker's device (TorchBackendName); on a GPU nothing else runs.
+std::vector<NumericsSpec> RunnableNumerics(const std::string& torch);
 
 }  // namespace iha

@@ -26,12 +26,12 @@ struct BackendRequest {
 };
 
 // Raised whenever BackendModule, BackendRequest, Backend or Checkpoint change their layout.
-inline constexpr int kBackendModuleAbi = 1;
+inline constexpr int kBackendModuleAbi = 2;
 
 struct BackendModule {
   int abi = kBackendModuleAbi;
-  // Unavailable: this host has no such device.
-  absl::Status (*check_device)(const std::string& device) = nullptr;
+  // 0 for the CPU, else the compute capability of the GPU: 90 for 9.0. Unavailable: this host has no such device.
+  absl::StatusOr<int> (*architecture)(const std::string& device) = nullptr;
   absl::StatusOr<std::unique_ptr<Backend>> (*open)(const BackendRequest& request) = nullptr;
 };
 

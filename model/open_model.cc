@@ -62,10 +62,12 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
   return model;
 }
 
-absl::Status CheckDevice(const std::string& device) {
-  if (device == "cpu") return absl::OkStatus();
+absl::StatusOr<std::string> TorchBackendOn(const std::string& device) {
+  if (device == "cpu") return TorchBackendName(0);
   const absl::StatusOr<const BackendModule*> torch = LoadBackendModule("torch");
-  return torch.ok() ? (*torch)->check_device(device) : Annotate(torch.status(), "--device " + device);
+  if (!torch.ok()) return Annotate(torch.status(), "--device " + device);
+  IHA_ASSIGN_OR_RETURN(const int architecture, (*torch)->architecture(device));
+  return TorchBackendName(architecture);
 }
 
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {

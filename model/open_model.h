@@ -23,8 +23,8 @@ namespace iha::model {
 
 struct OpenOptions {
   int threads = 1;
-  NumericsSpec numerics;       // backend cpu-exact, torch, torch-cuda; or fake: the folder's own
-  std::string device = "cpu";  // torch-cuda: cuda or cuda:N
+  NumericsSpec numerics;       // backend cpu-exact, torch, torch-cuda-sm_NN; or fake: the folder's own
+  std::string device = "cpu";  // torch-cuda-sm_NN: cuda or cuda:N
 };
 
 struct OpenedBackend {
@@ -51,8 +51,9 @@ Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32
 
 absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenOptions& options);
 absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptions& options);
-// Unavailable: this build or host cannot run anything on `device` (cuda, cuda:N). Loads what the device needs.
-absl::Status CheckDevice(const std::string& device);
+// The backend that LibTorch is on `device` (cpu, cuda, cuda:N). Unavailable: this build or host cannot run anything
+// there. Loads what a GPU needs.
+absl::StatusOr<std::string> TorchBackendOn(const std::string& device);
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder);
 
 }  // namespace iha::model

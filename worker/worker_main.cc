@@ -73,7 +73,7 @@ absl::Status CheckFlags(const Flags& flags) {
     if (std::filesystem::is_directory(folder, error)) continue;
     return NotFound("--model {} {}: no such folder; expected a name and a checkpoint directory", name, folder);
   }
-  return flags.device == "cpu" ? absl::OkStatus() : model::CheckDevice(flags.device);
+  return model::TorchBackendOn(flags.device).status();
 }
 
 int Run(Flags flags) {

@@ -51,7 +51,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   std::vector<std::string> arguments = {"--coordinator",
                                         address,
                                         "--device",
-                                        spec.numerics.backend == "torch-cuda" ? "cuda" : "cpu",
+                                        spec.numerics.torch_cuda() ? "cuda" : "cpu",
                                         "--threads",
                                         std::to_string(ThreadsOf(flags)),
                                         "--data-root",

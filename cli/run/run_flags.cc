@@ -85,7 +85,7 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
   }
   if (flags.numerics == "torch") {
     if (flags.device == "emulated") return Unavailable("--numerics torch: --device emulated; expected cpu or cuda");
-    numerics.backend = flags.device == "cuda" ? "torch-cuda" : "torch";
+    numerics.backend = flags.device == "cuda" ? kTorchCudaHere : "torch";
     return numerics;
   }
   if (flags.device != "auto" && flags.device != "cpu") {

@@ -63,8 +63,11 @@ absl::Status ValidateNumerics(const NumericsSpec& n) {
     if (std::find(known.begin(), known.end(), found) != known.end()) return absl::OkStatus();
     return InvalidArgument("numerics.{}: \"{}\"; expected one of {}", field, found, fmt::join(known, ", "));
   };
-  IHA_RETURN_IF_ERROR(one_of("backend", n.backend,
-                             {"cpu-exact", "cuda-exact", "cuda-fast", "cuda-emulated", "torch", "torch-cuda", "fake"}));
+  if (!IsTorchCudaName(n.backend)) {
+    IHA_RETURN_IF_ERROR(one_of("backend", n.backend,
+                               {"cpu-exact", "cuda-exact", "cuda-fast", "cuda-emulated", "torch",
+                                "torch-cuda-sm_NN (NN: the GPU's architecture, as 90)", "fake"}));
+  }
   IHA_RETURN_IF_ERROR(one_of("weights_dtype", n.weights_dtype, {"stored", "f32", "bf16", "f16"}));
   IHA_RETURN_IF_ERROR(one_of("activation_dtype", n.activation_dtype, {"f32", "bf16"}));
   return one_of("kv_dtype", n.kv_dtype, {"f32", "bf16"});

@@ -209,7 +209,10 @@ void TorchBackend::Run(std::span<const Segment> segments, std::span<float> logit
   std::memcpy(logits.data(), out.data_ptr<float>(), logits.size_bytes());
 }
 
-absl::Status CheckDevice(const std::string& device) { return FindDevice(device).status(); }
+absl::StatusOr<int> Architecture(const std::string& name) {
+  IHA_ASSIGN_OR_RETURN(const at::Device device, FindDevice(name));
+  return ArchitectureOf(device);
+}
 
 absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendRequest& request) {
   const NumericsSpec& n = request.numerics;
@@ -222,8 +225,9 @@ absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendRequest& request) {
         n.Id());
   }
   IHA_ASSIGN_OR_RETURN(const at::Device device, FindDevice(request.device));
-  if (device.is_cuda() != (n.backend == "torch-cuda")) {
-    return FailedPrecondition("--device {}: numerics {} name another device", request.device, n.Id());
+  IHA_ASSIGN_OR_RETURN(const int architecture, ArchitectureOf(device));
+  if (const std::string here = TorchBackendName(architecture); n.backend != here) {
+    return FailedPrecondition("--device {}: runs {}; numerics {} are of another device", request.device, here, n.Id());
   }
   auto backend = std::make_unique<TorchBackend>(request, device);
   IHA_RETURN_IF_ERROR(backend->Load(request));
@@ -237,6 +241,6 @@ extern "C" {
 // What LoadBackendModule looks for.
 extern const iha::model::BackendModule iha_backend_module;
 const iha::model::BackendModule iha_backend_module = {.abi = iha::model::kBackendModuleAbi,
-                                                      .check_device = iha::model::torch::CheckDevice,
+                                                      .architecture = iha::model::torch::Architecture,
                                                       .open = iha::model::torch::Open};
 }

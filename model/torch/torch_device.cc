@@ -43,4 +43,18 @@ absl::StatusOr<c10::Device> FindDevice(const std::string& name) {
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
+absl::StatusOr<int> ArchitectureOf(c10::Device device) {
+  if (!device.is_cuda()) return 0;
+  // Of the CUDA runtime that came with LibTorch's CUDA part; its headers are on few hosts.
+  constexpr int kMajor = 75, kMinor = 76;  // cudaDevAttrComputeCapability...
+  const auto attribute =
+      reinterpret_cast<int (*)(int* value, int attribute, int device)>(dlsym(RTLD_DEFAULT, "cudaDeviceGetAttribute"));
+  int major = 0, minor = 0;
+  if (attribute == nullptr || attribute(&major, kMajor, device.index()) != 0 ||
+      attribute(&minor, kMinor, device.index()) != 0) {
+    return Unavailable("--device cuda:{}: the CUDA runtime does not say the GPU's architecture", device.index());
+  }
+  return 10 * major + minor;
+}
+
 }  // namespace iha::model::torch

@@ -11,5 +11,7 @@ namespace iha::model::torch {
 
 // Loads LibTorch's CUDA part at the first CUDA device. Unavailable: no such name, or no such device here.
 absl::StatusOr<c10::Device> FindDevice(const std::string& name);
+// 0 for the CPU, else the compute capability of the GPU: 90 for 9.0. Unavailable: CUDA does not say.
+absl::StatusOr<int> ArchitectureOf(c10::Device device);
 
 }  // namespace iha::model::torch

@@ -86,6 +86,34 @@ TEST(EvalTypes, GoldenDigests) {
   EXPECT_EQ(Item().Hash().Hex(), "00e0a373af51ce5b13e3d5800ab1ec80255c45e9446b2b70656090187e2eb57e");
 }
 
+// On CUDA an id names the architecture: its kernels are others.
+TEST(EvalTypes, TorchNumericsNameTheArchitecture) {
+  EXPECT_EQ(TorchBackendName(0), "torch");
+  EXPECT_EQ(TorchBackendName(90), "torch-cuda-sm_90");
+  EXPECT_EQ(NumericsSpec{.backend = TorchBackendName(120)}.Id(),
+            "torch-cuda-sm_120/1-torch2.11.0/weights=stored/act=f32/kv=f32");
+  const struct {
+    const char* backend;
+    bool names_one, torch;
+  } cases[] = {{"torch-cuda-sm_90", true, true},
+               {"torch-cuda-sm_120", true, true},
+               {"torch-cuda", false, true},
+               {"torch", false, true},
+               {"torch-cuda-sm_", false, false},
+               {"torch-cuda-sm_0", false, false},
+               {"torch-cuda-sm_090", false, false},
+               {"torch-cuda-sm_-9", false, false},
+               {"torch-cuda-sm_90a", false, false},
+               {"torch-cuda-90", false, false},
+               {"torch-cuda-sm_99999999999", false, false},
+               {"cuda-exact", false, false},
+               {"", false, false}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(IsTorchCudaName(c.backend), c.names_one) << c.backend;
+    EXPECT_EQ(NumericsSpec{.backend = c.backend}.torch(), c.torch) << c.backend;
+  }
+}
+
 // Every field that decides a generation changes its key; the number of samples asked for does not.
 TEST(EvalTypes, GenKeyCoversEachInput) {
   const std::vector<std::function<void(GenKeyInputs&)>> changes = {

@@ -22,7 +22,9 @@ bool IsPlainRelative(const std::string& name) {
 }  // namespace
 
 CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
-  for (const NumericsSpec& spec : RunnableNumerics(options_.device)) numerics_[spec.Id()] = spec;
+  const absl::StatusOr<std::string> torch = model::TorchBackendOn(options_.device);
+  if (!torch.ok()) return;  // main has refused such a device
+  for (const NumericsSpec& spec : RunnableNumerics(*torch)) numerics_[spec.Id()] = spec;
 }
 
 std::vector<std::string> CheckpointSource::NumericsIds() const {

@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/flag_checks.h"
+#include "common/status_macros.h"
 #include "worker/tools/tool.h"
 
 namespace iha::tools {
@@ -33,7 +34,9 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
   } else {
     options.numerics.kv_dtype = flags.kv_dtype;
     options.device = flags.device;
-    if (flags.numerics == "torch") options.numerics.backend = flags.device == "cpu" ? "torch" : "torch-cuda";
+    if (flags.numerics == "torch") {
+      IHA_ASSIGN_OR_RETURN(options.numerics.backend, model::TorchBackendOn(flags.device));
+    }
   }
   return options;
 }

@@ -40,5 +40,6 @@ void AddGenerate(CLI::App& app, Tool& tool);
 void AddLogits(CLI::App& app, Tool& tool);
 void AddCheckOracle(CLI::App& app, Tool& tool);
 void AddUpcycle(CLI::App& app, Tool& tool);
+void AddTorchBackend(CLI::App& app, Tool& tool);
 
 }  // namespace iha::tools

@@ -231,16 +231,19 @@ TEST_F(TorchBackend, RefusesBadStepsDtypesAndDevices) {
 
   const auto module = LoadBackendModule("torch");
   ASSERT_TRUE(module.ok()) << module.status();
-  EXPECT_TRUE((*module)->check_device("cpu").ok());
+  EXPECT_EQ(*(*module)->architecture("cpu"), 0);
   for (const char* device : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1000", "cuda0"}) {
-    const absl::Status status = (*module)->check_device(device);
+    const absl::Status status = (*module)->architecture(device).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << device;
     EXPECT_THAT(std::string(status.message()), HasSubstr("expected cpu, cuda or cuda:N"));
   }
   // No host has so many.
-  EXPECT_EQ((*module)->check_device("cuda:127").code(), absl::StatusCode::kUnavailable);
-  const auto crossed = OpenBackend(folder, {.numerics = {.backend = "torch-cuda"}, .device = "cpu"}).status();
-  EXPECT_EQ(crossed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*module)->architecture("cuda:127").status().code(), absl::StatusCode::kUnavailable);
+  for (const char* backend : {"torch-cuda", "torch-cuda-sm_90"}) {
+    const auto crossed = OpenBackend(folder, {.numerics = {.backend = backend}, .device = "cpu"}).status();
+    EXPECT_EQ(crossed.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(crossed.message()), HasSubstr("--device cpu: runs torch; numerics torch-cuda"));
+  }
 }
 
 TEST(BackendModule, AMissingOneIsNamed) {

@@ -1,0 +1,38 @@
+// numerics_spec.h: what decides the bits of a model's results beside its weights, and the id of it.
+//
+// Pure values; thread: any. Source: DESIGN section 5, docs/contracts/numerics.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace iha {
+
+// The LibTorch that the torch backend is built against (tools/deps/libtorch.pypi).
+inline constexpr char kTorchVersion[] = "2.11.0";
+
+// The backend that LibTorch is: on the CPU (sm 0) "torch"; on a GPU of compute capability 9.0 (sm 90)
+// "torch-cuda-sm_90", since its kernels differ by architecture.
+std::string TorchBackendName(int sm);
+// Whether TorchBackendName of some architecture gives it.
+bool IsTorchCudaName(std::string_view backend);
+// What a sweep says that leaves the architecture to the host that runs it; in no numerics id.
+inline constexpr char kTorchCudaHere[] = "torch-cuda";
+
+struct NumericsSpec {
+  // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | torch-cuda-sm_NN | fake
+  std::string backend = "cpu-exact";
+  std::string weights_dtype = "stored";  // widened exactly
+  std::string activation_dtype = "f32";
+  std::string kv_dtype = "f32";
+  bool operator==(const NumericsSpec&) const = default;
+  // "cpu-exact/1/weights=stored/act=f32/kv=f32": version of the numeric rules included (docs/contracts/numerics.md).
+  // torch: "torch/1-torch2.11.0/...", LibTorch's version as well, since its operations decide the bits.
+  std::string Id() const;
+  bool torch_cuda() const { return IsTorchCudaName(backend) || backend == kTorchCudaHere; }
+  bool torch() const { return backend == "torch" || torch_cuda(); }
+  // Whether every bit is promised equal on a repeat (DESIGN section 5).
+  bool exact() const { return backend != "cuda-fast" && !torch(); }
+};
+
+}  // namespace iha

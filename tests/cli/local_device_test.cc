@@ -1,0 +1,43 @@
+// The GPU of this host as iha-tool names it: a stand-in program answers in its place, since few hosts have one.
+#include "cli/run/local_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
+namespace iha::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::string> Ask(const std::string& script) {
+  const iha::testing::TempDir folder;
+  const std::string tool = folder.path() + "/iha-tool";
+  std::ofstream(tool) << "#!/bin/sh\n" << script;
+  std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+  return LocalCudaBackend(folder.path());
+}
+
+TEST(LocalDevice, TheToolNamesTheArchitecture) {
+  const auto backend = Ask("[ \"$*\" = 'torch-backend --device cuda' ] && echo torch-cuda-sm_90\n");
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ(*backend, "torch-cuda-sm_90");
+}
+
+TEST(LocalDevice, WhatTheToolSaysIsTheError) {
+  const absl::Status none = Ask("echo 'no such device' >&2; exit 4\n").status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(none.message(), "no such device");
+  // A name without an architecture, or none, is never taken.
+  for (const char* script : {"echo torch-cuda\n", "echo torch\n", "exit 0\n"}) {
+    EXPECT_EQ(Ask(script).status().code(), absl::StatusCode::kUnavailable) << script;
+  }
+  EXPECT_EQ(LocalCudaBackend("/nonexistent").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace iha::cli
