@@ -51,6 +51,9 @@ absl::StatusOr<Verdict> JudgeLmEval(std::string_view gold, std::string_view outp
   return verdict;
 }
 
+// A text is one answer with itself, also where nothing can be read of it: else its samples would not vote together.
+bool SameText(std::string_view a, std::string_view b) { return a == b && !a.empty(); }
+
 Equality EqualTexts(const std::string& a, const std::string& b) {
   return {a == b, fmt::format("{} {} {}", a, a == b ? "equals" : "differs from", b)};
 }
@@ -76,6 +79,7 @@ absl::StatusOr<Verdict> JudgeRobustNumber(std::string_view gold, std::string_vie
 }
 
 Equality EqualRobustNumber(std::string_view a, std::string_view b) {
+  if (SameText(a, b)) return {true, "same text"};
   const auto x = RobustNumber(a);
   const auto y = RobustNumber(b);
   if (!x.has_value() || !y.has_value()) return {false, "no number found"};
@@ -92,6 +96,7 @@ absl::StatusOr<Verdict> JudgeMathRobust(std::string_view gold, std::string_view 
 }
 
 Equality EqualMathRobust(std::string_view a, std::string_view b) {
+  if (SameText(a, b)) return {true, "equal: same text"};
   const MathVerdict math = JudgeMath(a, b);
   return {math.equal(), fmt::format("{}: {}", NameOf(math.outcome), math.rule)};
 }
