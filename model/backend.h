@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "common/digest.h"
+#include "model/op_profile.h"
 
 namespace iha::model {
 
@@ -56,6 +57,8 @@ class Backend {
   // One step. logits: row-major [sum of logit_rows, vocab_size], segments in order. trace may be null.
   [[nodiscard]] virtual absl::Status Forward(std::span<const Segment> segments, std::span<float> logits,
                                              Trace* trace) = 0;
+  // Of all steps so far; zeros where the backend keeps none. The backend's thread.
+  virtual OpTotals profile() const { return {}; }
 };
 
 }  // namespace iha::model

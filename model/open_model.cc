@@ -48,8 +48,9 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
                                                       .numerics = options.numerics}));
     return opened;
   }
-  IHA_ASSIGN_OR_RETURN(opened.backend,
-                       OpenCpuBackend(checkpoint, {.threads = options.threads, .numerics = options.numerics}));
+  IHA_ASSIGN_OR_RETURN(
+      opened.backend,
+      OpenCpuBackend(checkpoint, {.threads = options.threads, .numerics = options.numerics, .clock = options.clock}));
   return opened;
 }
 

@@ -28,6 +28,11 @@ absl::StatusOr<AttentionOutput> AttentionOutput::Make(const checkpoint::ModelCon
   return self;
 }
 
+OpWork AttentionOutput::Work(size_t tokens) const {
+  OpWork work = WorkOf(o_, tokens);
+  return gate_ == checkpoint::Gate::kOff ? work : work += WorkOf(gates_, tokens);
+}
+
 void AttentionOutput::Forward(size_t tokens, const float* x, float* y, AttentionInputs& inputs, float* out,
                               kernels::ParallelFor& parallel) {
   if (xsa_) {

@@ -20,6 +20,8 @@ class AttentionOutput {
   static absl::StatusOr<AttentionOutput> Make(const checkpoint::ModelConfig& config, int64_t layer,
                                               const Packer& packer, size_t heads, size_t d);
 
+  // Of Forward, its matrix products.
+  OpWork Work(size_t tokens) const;
   // x: the layer's input [tokens, hidden]; y: [tokens][heads][d], overwritten; inputs: of this step, for its base
   // values. out: [tokens, hidden], o_proj with its bias.
   void Forward(size_t tokens, const float* x, float* y, AttentionInputs& inputs, float* out,

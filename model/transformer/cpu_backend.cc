@@ -49,7 +49,11 @@ absl::StatusOr<BlockNorms> ReadNorms(const ModelConfig& config, int64_t layer, c
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const Checkpoint& checkpoint, const CpuBackendOptions& options)
-      : config_(checkpoint.config()), pool_(options.threads), ropes_(config_.ropes, config_.head_dim), cache_(0) {}
+      : config_(checkpoint.config()),
+        pool_(options.threads),
+        ropes_(config_.ropes, config_.head_dim),
+        cache_(0),
+        profile_(options.clock) {}
 
   absl::Status Load(const Checkpoint& checkpoint, const CpuBackendOptions& options);
 
@@ -57,6 +61,7 @@ class CpuBackend final : public Backend {
   absl::Status ReserveCache(int32_t blocks) override { return cache_.Reserve(blocks); }
   absl::Status CopyBlock(int32_t from, int32_t to) override;
   absl::Status Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) override;
+  OpTotals profile() const override { return profile_.totals(); }
 
  private:
   absl::Status LoadEmbedding(const Packer& packer);
@@ -73,6 +78,7 @@ class CpuBackend final : public Backend {
   RopeTables ropes_;
   KvCache cache_;
   ModelInfo info_;
+  OpProfile profile_;
   Linear embedding_;  // unused when tied: the head's rows are the embedding then
   std::vector<Block> blocks_;
   std::vector<float> final_norm_;
@@ -131,7 +137,7 @@ absl::Status CpuBackend::CopyBlock(int32_t from, int32_t to) {
 }
 
 StepTokens CpuBackend::Flatten(std::span<const Segment> segments) {
-  StepTokens tokens{.segments = segments, .positions = {}, .block_of_token = {}, .tables = {}};
+  StepTokens tokens{.segments = segments, .positions = {}, .block_of_token = {}, .tables = {}, .profile = &profile_};
   for (const Segment& segment : segments) {
     auto& table = tokens.tables.emplace_back();
     for (const int32_t block : segment.blocks) table.push_back(cache_.Block(block));
@@ -159,18 +165,19 @@ void CpuBackend::Embed(std::span<const Segment> segments) {
 
 void CpuBackend::Norm(size_t rows, const float* x, const std::vector<float>& weight, float* y) {
   const size_t hidden = weight.size();
-  kernels::RmsNorm({.rows = rows,
-                    .n = hidden,
-                    .ldx = hidden,
-                    .ldy = hidden,
-                    .eps = static_cast<float>(config_.rms_norm_eps),
-                    .weight_plus_one = config_.norm_plus_one},
-                   x, weight.data(), y, pool_);
+  const kernels::RmsNormShape shape{.rows = rows,
+                                    .n = hidden,
+                                    .ldx = hidden,
+                                    .ldy = hidden,
+                                    .eps = static_cast<float>(config_.rms_norm_eps),
+                                    .weight_plus_one = config_.norm_plus_one};
+  profile_.Time(Op::kNorm, {}, [&] { kernels::RmsNorm(shape, x, weight.data(), y, pool_); });
 }
 
 void CpuBackend::AddResidual(size_t rows, const float* y) {
   const size_t hidden = static_cast<size_t>(config_.hidden_size);
-  kernels::AddInPlace({.rows = rows, .n = hidden, .ld = hidden}, x_.data(), y, hidden, pool_);
+  profile_.Time(Op::kNorm, {},
+                [&] { kernels::AddInPlace({.rows = rows, .n = hidden, .ld = hidden}, x_.data(), y, hidden, pool_); });
 }
 
 void CpuBackend::RunBlock(Block& block, const StepTokens& tokens, Trace* trace) {
@@ -182,7 +189,7 @@ void CpuBackend::RunBlock(Block& block, const StepTokens& tokens, Trace* trace) 
   if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_attention, update_.data());
   AddResidual(n, update_.data());
   Norm(n, x_.data(), block.norms.before_mlp, normed_.data());
-  block.mlp.Forward(n, normed_.data(), update_.data(), pool_);
+  profile_.Time(Op::kMlp, block.mlp.Work(n), [&] { block.mlp.Forward(n, normed_.data(), update_.data(), pool_); });
   if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_mlp, update_.data());
   AddResidual(n, update_.data());
 }
@@ -202,7 +209,8 @@ void CpuBackend::Head(const StepTokens& tokens, std::span<float> logits) {
   }
   if (rows == 0) return;
   Norm(rows, normed_.data(), final_norm_, normed_.data());
-  Apply(head_, normed_.data(), hidden, rows, logits.data(), head_.weights.n(), pool_);
+  profile_.Time(Op::kHead, WorkOf(head_, rows),
+                [&] { Apply(head_, normed_.data(), hidden, rows, logits.data(), head_.weights.n(), pool_); });
 }
 
 absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
@@ -225,7 +233,7 @@ void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits,
   normed_.resize(size);
   update_.resize(size);
   ropes_.Extend(*std::max_element(tokens.positions.begin(), tokens.positions.end()));
-  Embed(segments);
+  profile_.Time(Op::kEmbedding, {}, [&] { Embed(segments); });
   for (Block& block : blocks_) RunBlock(block, tokens, trace);
   Head(tokens, logits);
 }

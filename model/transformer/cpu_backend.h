@@ -17,7 +17,8 @@ namespace iha::model {
 
 struct CpuBackendOptions {
   int threads = 1;
-  NumericsSpec numerics;  // backend "cpu-exact"; kv_dtype f32 or bf16
+  NumericsSpec numerics;         // backend "cpu-exact"; kv_dtype f32 or bf16
+  const Clock* clock = nullptr;  // for the profile; null = none
   // What iha layers cache: no bit depends on it, memory and speed do.
   checkpoint::IhaCacheForm iha_cache = checkpoint::IhaCacheForm::kByRule;
 };

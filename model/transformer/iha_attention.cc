@@ -7,6 +7,7 @@
 
 #include "common/status_macros.h"
 #include "kernels/iha_collapse/iha_collapse.h"
+#include "model/transformer/attention_work.h"
 
 namespace iha::model {
 
@@ -105,19 +106,37 @@ void IhaAttention::Forward(const StepTokens& tokens, size_t cache_offset, const 
   const size_t n = tokens.count();
   pseudo_.resize(n * shape_.pseudo * width());
   collapsed_.resize(n * width());
-  inputs_.Project(n, x, parallel);
-  NormAndRotateHeads(tokens, parallel);
-  MixQueries(n, parallel);
-  Append(tokens, cache_offset, parallel);
+  OpProfile& profile = *tokens.profile;
+  profile.Time(Op::kQkv, inputs_.ProjectWork(n), [&] { inputs_.Project(n, x, parallel); });
+  profile.Time(Op::kPositions, MixWork(n), [&] {
+    NormAndRotateHeads(tokens, parallel);
+    MixQueries(n, parallel);
+    Append(tokens, cache_offset, parallel);
+  });
   Attend(tokens, cache_offset, parallel);
-  kernels::IhaCollapse({.tokens = n,
+  profile.Time(Op::kCombine, CollapseWork(n), [&] { Collapse(n, parallel); });
+  profile.Time(Op::kAttentionOutput, output_.Work(n),
+               [&] { output_.Forward(n, x, collapsed_.data(), inputs_, out, parallel); });
+}
+
+// Each pseudo row is H products of d numbers, for the queries and, where they are cached mixed, keys and values.
+OpWork IhaAttention::MixWork(size_t tokens) const {
+  const double pseudo_rows = static_cast<double>(tokens * shape_.heads * shape_.pseudo);
+  return {.flops = 2 * pseudo_rows * static_cast<double>(shape_.heads * shape_.d) * (mixed_cache_ ? 3 : 1), .bytes = 0};
+}
+
+OpWork IhaAttention::CollapseWork(size_t tokens) const {
+  return {.flops = 2.0 * static_cast<double>(tokens * shape_.d) * static_cast<double>(collapse_.size()), .bytes = 0};
+}
+
+void IhaAttention::Collapse(size_t tokens, kernels::ParallelFor& parallel) {
+  kernels::IhaCollapse({.tokens = tokens,
                         .heads = shape_.heads,
                         .pseudo = shape_.pseudo,
                         .d = shape_.d,
                         .global = spec_.collapse == checkpoint::CollapseKind::kGlobal},
                        collapse_.data(), pseudo_.data(),
                        spec_.xsa == checkpoint::Xsa::kPseudo ? pseudo_v_.data() : nullptr, collapsed_.data(), parallel);
-  output_.Forward(n, x, collapsed_.data(), inputs_, out, parallel);
 }
 
 // Queries and keys before mixing: the norm of pre_mix, and the rotation by n P (by n) that the mix commutes with.
@@ -253,7 +272,8 @@ void IhaAttention::Attend(const StepTokens& tokens, size_t cache_offset, kernels
     }
     first_token += count;
   }
-  kernels::Attention(layout_, scale_, groups, parallel);
+  tokens.profile->Time(Op::kAttention, WorkOf(layout_, groups),
+                       [&] { kernels::Attention(layout_, scale_, groups, parallel); });
 }
 
 }  // namespace iha::model

@@ -40,6 +40,9 @@ class IhaAttention final : public AttentionLayer {
   // Bytes of the base keys (or values) of a cache block.
   size_t base_bytes() const { return kernels::kKeyBlock * width() * kernels::StorageBytes(layout_.type); }
 
+  OpWork MixWork(size_t tokens) const;
+  OpWork CollapseWork(size_t tokens) const;
+  void Collapse(size_t tokens, kernels::ParallelFor& parallel);
   void NormAndRotateHeads(const StepTokens& tokens, kernels::ParallelFor& parallel);
   void MixQueries(size_t tokens, kernels::ParallelFor& parallel);
   // Base keys and values of the step in the cache's type (keys of post_mix: fp32), the heads of a token adjacent.

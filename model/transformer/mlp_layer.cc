@@ -41,6 +41,11 @@ absl::StatusOr<MlpLayer> MlpLayer::Make(const checkpoint::ModelConfig& config, i
   return self;
 }
 
+OpWork MlpLayer::Work(size_t tokens) const {
+  OpWork work = WorkOf(in_, tokens);
+  return work += WorkOf(down_, tokens);
+}
+
 void MlpLayer::Forward(size_t tokens, const float* x, float* out, kernels::ParallelFor& parallel) {
   const size_t width = in_.weights.n();
   inner_.resize(tokens * width);

@@ -15,6 +15,8 @@ class MlpLayer {
  public:
   static absl::StatusOr<MlpLayer> Make(const checkpoint::ModelConfig& config, int64_t layer, const Packer& packer);
 
+  // Of Forward, its matrix products.
+  OpWork Work(size_t tokens) const;
   // x, out: [tokens, hidden]; out is written.
   void Forward(size_t tokens, const float* x, float* out, kernels::ParallelFor& parallel);
 

@@ -13,6 +13,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/support/parallel_for.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/op_profile.h"
 
 namespace iha::model {
 
@@ -47,6 +48,8 @@ class Packer {
   kernels::ParallelFor& parallel_;
 };
 
+// Of Apply to `rows` rows.
+OpWork WorkOf(const Linear& linear, size_t rows);
 // y[row] = x[row] W^T + b for `rows` rows.
 void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,
            kernels::ParallelFor& parallel);

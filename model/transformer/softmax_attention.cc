@@ -55,16 +55,23 @@ absl::StatusOr<SoftmaxAttention::Difference> SoftmaxAttention::LoadDifference(co
 
 void SoftmaxAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
                                kernels::ParallelFor& parallel) {
-  y_.resize(tokens.count() * inputs_.heads() * core_.d_v());
-  inputs_.Project(tokens.count(), x, parallel);
-  inputs_.Norm(parallel);
-  inputs_.Rotate(tokens.positions, ropes_, parallel);
+  const size_t n = tokens.count();
+  OpProfile& profile = *tokens.profile;
+  y_.resize(n * inputs_.heads() * core_.d_v());
+  profile.Time(Op::kQkv, inputs_.ProjectWork(n), [&] { inputs_.Project(n, x, parallel); });
+  profile.Time(Op::kPositions, {}, [&] {
+    inputs_.Norm(parallel);
+    inputs_.Rotate(tokens.positions, ropes_, parallel);
+  });
   core_.Forward(tokens, cache_offset, inputs_, y_.data(), parallel);
-  output_.Forward(tokens.count(), x, Combine(tokens.count(), x, parallel), inputs_, out, parallel);
+  float* combined = y_.data();
+  if (difference_.pairs != Pairs::kNone) {
+    profile.Time(Op::kCombine, WorkOf(difference_.lambda, n), [&] { combined = Combine(n, x, parallel); });
+  }
+  profile.Time(Op::kAttentionOutput, output_.Work(n), [&] { output_.Forward(n, x, combined, inputs_, out, parallel); });
 }
 
 float* SoftmaxAttention::Combine(size_t tokens, const float* x, kernels::ParallelFor& parallel) {
-  if (difference_.pairs == Pairs::kNone) return y_.data();
   const kernels::DiffShape shape{.tokens = tokens, .pairs = inputs_.heads() / 2, .d = core_.d_v()};
   combined_.resize(tokens * shape.pairs * shape.d);
   if (difference_.pairs == Pairs::kGated) {

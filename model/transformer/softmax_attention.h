@@ -43,7 +43,7 @@ class SoftmaxAttention final : public AttentionLayer {
         hidden_(hidden),
         ropes_(ropes) {}
 
-  // y_ of the step to the rows that go to the output: y_ itself, or the differences of its pairs.
+  // The differences of y_'s pairs, for a kind that has them.
   float* Combine(size_t tokens, const float* x, kernels::ParallelFor& parallel);
 
   AttentionInputs inputs_;

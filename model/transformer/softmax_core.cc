@@ -1,5 +1,6 @@
 #include "model/transformer/softmax_core.h"
 
+#include "model/transformer/attention_work.h"
 #include "model/transformer/kv_append.h"
 
 namespace iha::model {
@@ -7,7 +8,8 @@ namespace iha::model {
 void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, AttentionInputs& inputs, float* y,
                           kernels::ParallelFor& parallel) {
   const kernels::KvLayout& layout = shape_.layout;
-  AppendKeysAndValues(layout, tokens, cache_offset, inputs, parallel);
+  tokens.profile->Time(Op::kPositions, {},
+                       [&] { AppendKeysAndValues(layout, tokens, cache_offset, inputs, parallel); });
   const size_t group = shape_.heads / shape_.key_heads;
   rows_.resize(tokens.count() * shape_.heads);
   std::vector<kernels::AttentionGroup> groups;
@@ -35,7 +37,8 @@ void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, Attenti
     }
     first_token += count;
   }
-  kernels::Attention(layout, shape_.scale, groups, parallel);
+  tokens.profile->Time(Op::kAttention, WorkOf(layout, groups),
+                       [&] { kernels::Attention(layout, shape_.scale, groups, parallel); });
 }
 
 }  // namespace iha::model

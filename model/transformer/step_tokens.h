@@ -1,4 +1,4 @@
-// step_tokens.h: the tokens of one step, flattened over its segments.
+// step_tokens.h: the tokens of one step, flattened over its segments, and where the step's time is noted.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/backend.h"
+#include "model/op_profile.h"
 
 namespace iha::model {
 
@@ -15,6 +16,7 @@ struct StepTokens {
   std::vector<uint32_t> positions;               // of each token
   std::vector<uint8_t*> block_of_token;          // cache block that holds the token
   std::vector<std::vector<const void*>> tables;  // per segment: its blocks' addresses
+  OpProfile* profile = nullptr;                  // the backend's, never null
   size_t count() const { return positions.size(); }
 };
 

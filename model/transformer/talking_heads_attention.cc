@@ -29,14 +29,38 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(cons
       new TalkingHeadsAttention(std::move(inputs), std::move(output), shape, std::move(pre), std::move(post), ropes));
 }
 
+OpWork TalkingHeadsAttention::AttentionWork(const StepTokens& tokens) const {
+  const double heads = static_cast<double>(shape_.heads),
+               numbers = static_cast<double>(shape_.layout.d + shape_.layout.d_v);
+  double pairs = 0, keys = 0;
+  size_t next = 0;
+  for (const Segment& segment : tokens.segments) {
+    const size_t count = segment.tokens.size();
+    if (count == 0) continue;
+    const uint32_t first = kernels::FirstVisible(tokens.positions[next], shape_.window);
+    for (size_t t = next; t < next + count; t++) {
+      pairs += static_cast<double>(tokens.positions[t] - kernels::FirstVisible(tokens.positions[t], shape_.window)) + 1;
+    }
+    next += count;
+    keys += static_cast<double>(tokens.positions[next - 1] - first) + 1;
+  }
+  // Per pair and head: q.k, one row of each mix, the weighted sum.
+  return {.flops = 2 * pairs * heads * (numbers + 2 * heads),
+          .bytes = keys * static_cast<double>(shape_.kv_heads) * numbers *
+                   static_cast<double>(kernels::StorageBytes(shape_.layout.type))};
+}
+
 void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offset, const float* x, float* out,
                                     kernels::ParallelFor& parallel) {
-  const size_t row = inputs_.heads() * inputs_.d();
-  y_.resize(tokens.count() * row);
-  inputs_.Project(tokens.count(), x, parallel);
-  inputs_.Norm(parallel);
-  inputs_.Rotate(tokens.positions, ropes_, parallel);
-  AppendKeysAndValues(shape_.layout, tokens, cache_offset, inputs_, parallel);
+  const size_t n = tokens.count(), row = inputs_.heads() * inputs_.d();
+  OpProfile& profile = *tokens.profile;
+  y_.resize(n * row);
+  profile.Time(Op::kQkv, inputs_.ProjectWork(n), [&] { inputs_.Project(n, x, parallel); });
+  profile.Time(Op::kPositions, {}, [&] {
+    inputs_.Norm(parallel);
+    inputs_.Rotate(tokens.positions, ropes_, parallel);
+    AppendKeysAndValues(shape_.layout, tokens, cache_offset, inputs_, parallel);
+  });
   std::vector<kernels::TalkingHeadsTokens> sequences;
   sequences.reserve(tokens.segments.size());
   size_t first = 0;
@@ -50,8 +74,9 @@ void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offse
                          .out = y_.data() + first * row});
     first += count;
   }
-  kernels::TalkingHeads(shape_, sequences, parallel);
-  output_.Forward(tokens.count(), x, y_.data(), inputs_, out, parallel);
+  profile.Time(Op::kAttention, AttentionWork(tokens), [&] { kernels::TalkingHeads(shape_, sequences, parallel); });
+  profile.Time(Op::kAttentionOutput, output_.Work(n),
+               [&] { output_.Forward(n, x, y_.data(), inputs_, out, parallel); });
 }
 
 }  // namespace iha::model

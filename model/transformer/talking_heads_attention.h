@@ -33,6 +33,8 @@ class TalkingHeadsAttention final : public AttentionLayer {
     shape_.post = post_.data();
   }
 
+  OpWork AttentionWork(const StepTokens& tokens) const;
+
   AttentionInputs inputs_;
   AttentionOutput output_;
   const std::vector<float> pre_, post_;  // [H][H]

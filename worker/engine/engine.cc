@@ -297,6 +297,7 @@ void Engine::PublishCounters() {
   tally_.prefix_blocks = scheduler_.prefix_cache().size();
   tally_.prefix_evictions = scheduler_.prefix_cache().evictions();
   tally_.scheduler = scheduler_.counters();
+  tally_.operations = executor_->profile();
   absl::MutexLock lock(&mu_);
   tally_.requests = next_id_;
   tally_.prompt_tokens = submitted_prompt_tokens_;

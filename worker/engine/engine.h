@@ -53,7 +53,8 @@ struct EngineCounters {
   SchedulerCounters scheduler;
   absl::Duration schedule_time;
   absl::Duration forward_time;
-  absl::Duration sample_time;  // sampling, decoding, stop strings
+  absl::Duration sample_time;    // sampling, decoding, stop strings
+  model::OpTotals operations{};  // of forward_time, by operation
 };
 
 class Engine {

@@ -27,6 +27,7 @@ class Executor {
   // Of the last Execute: row i over all segments in order. Valid until the next one.
   std::span<const float> Logits(int64_t row) const;
 
+  model::OpTotals profile() const { return backend_->profile(); }
   const model::ModelInfo& info() const { return backend_->info(); }
   int32_t kv_blocks() const { return kv_blocks_; }
 
