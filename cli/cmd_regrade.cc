@@ -27,6 +27,7 @@ struct Flags {
 };
 
 absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Command& command) {
+  IHA_ASSIGN_OR_RETURN(const std::string guard, benchmarks::FindMathGuard());
   SweepId sweep;
   {
     // A missing file must not be created.
@@ -34,8 +35,8 @@ absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Comma
     IHA_ASSIGN_OR_RETURN(sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   }
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStore({.path = flags.db}));
-  auto graders = std::make_shared<benchmarks::Graders>(
-      benchmarks::GraderOptions{.libraries = command.graders, .guard = benchmarks::MathGuardProgram()});
+  auto graders =
+      std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = command.graders, .guard = guard});
   return coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)));
 }
 

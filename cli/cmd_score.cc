@@ -1,5 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/graders/lines.h"
@@ -54,8 +54,8 @@ absl::Status EquivStep(benchmarks::Graders& graders, const Flags& flags, const J
   return absl::OkStatus();
 }
 
-absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, scoring::VoteRule rule, const Json& in,
-                      Json& out) {
+absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, const Json& in, Json& out) {
+  IHA_ASSIGN_OR_RETURN(const scoring::VoteRule rule, scoring::ParseVoteRule(flags.rule));
   std::string gold;
   std::vector<std::string> outputs;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
@@ -109,38 +109,33 @@ absl::Status CheckMetric(const std::string& metric, const std::string& family) {
   return UnknownName("metric", metric, known);
 }
 
-benchmarks::GraderOptions GradersOf(const Command& command) {
-  return {.libraries = command.graders, .guard = benchmarks::MathGuardProgram()};
-}
-
-// A grader without its libraries is said once, not of each line.
-absl::Status CheckAvailable(benchmarks::Graders& graders, const std::string& metric) {
+// Unavailable: a part of the installation that `metric` needs is missing; said once, not of each line.
+absl::StatusOr<std::unique_ptr<benchmarks::Graders>> OpenGraders(const Command& command, const std::string& metric) {
+  IHA_ASSIGN_OR_RETURN(const std::string guard, benchmarks::FindMathGuard());
+  auto graders =
+      std::make_unique<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = command.graders, .guard = guard});
   IHA_ASSIGN_OR_RETURN(const benchmarks::GraderInfo info, benchmarks::Graders::Find(metric));
-  if (info.pure) return absl::OkStatus();
-  const absl::Status status = graders.Equal(metric, "1", "1").status();
-  return absl::IsFailedPrecondition(status) ? Unavailable("{}", std::string(status.message())) : absl::OkStatus();
+  if (info.pure) return graders;
+  const absl::Status asked = graders->Equal(metric, "1", "1").status();
+  if (absl::IsFailedPrecondition(asked)) return Unavailable("{}", std::string(asked.message()));
+  return graders;
 }
 
 int RunLines(const LineCommand& line, const Flags& flags, const Command& command) {
   if (const absl::Status status = CheckMetric(flags.metric, line.family); !status.ok()) {
     return FailUsage(line.name, status);
   }
-  benchmarks::Graders graders(GradersOf(command));
-  if (const absl::Status status = CheckAvailable(graders, flags.metric); !status.ok()) return Fail(line.name, status);
+  const auto graders = OpenGraders(command, flags.metric);
+  if (!graders.ok()) return Fail(line.name, graders.status());
   return RunJsonlToolOnFile({.name = "iha-eval " + line.name,
                              .consumes = {"gold", line.field},
-                             .step = [&](const Json& in, Json& out) { return line.step(graders, flags, in, out); }},
+                             .step = [&](const Json& in, Json& out) { return line.step(**graders, flags, in, out); }},
                             flags.file);
 }
 
 int RunVote(const Flags& flags, const Command& command) {
-  if (const absl::Status status = CheckMetric(flags.metric, ""); !status.ok()) return FailUsage("vote", status);
-  const auto rule = scoring::ParseVoteRule(flags.rule);
-  if (!rule.ok()) return FailUsage("vote", rule.status());
-  benchmarks::Graders graders(GradersOf(command));
-  if (const absl::Status status = CheckAvailable(graders, flags.metric); !status.ok()) return Fail("vote", status);
-  const auto step = [&](const Json& in, Json& out) { return VoteStep(graders, flags, *rule, in, out); };
-  return RunJsonlToolOnFile({.name = "iha-eval vote", .consumes = {"gold", "outputs"}, .step = step}, flags.file);
+  if (const auto rule = scoring::ParseVoteRule(flags.rule); !rule.ok()) return FailUsage("vote", rule.status());
+  return RunLines({"vote", "outputs", "", VoteStep}, flags, command);
 }
 
 CLI::App* AddLines(CLI::App& parent, Command& command, const std::shared_ptr<Flags>& flags, LineCommand line,

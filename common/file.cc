@@ -178,14 +178,14 @@ absl::Status MakeFolders(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FileLock> FileLock::TryAcquire(const std::string& path) {
+absl::StatusOr<std::optional<FileLock>> FileLock::TryAcquire(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!fd.valid()) return ErrnoStatus(path, "open", errno);
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return Unavailable("{}: held by another process; wait for it or stop it", path);
+    if (errno == EWOULDBLOCK) return std::optional<FileLock>();
     return ErrnoStatus(path, "lock", errno);
   }
-  return FileLock(std::move(fd));
+  return std::optional<FileLock>(FileLock(std::move(fd)));
 }
 
 void LineReader::Closer::operator()(FILE* file) const {

@@ -60,8 +60,8 @@ absl::Status MakeFolders(const std::string& path);
 // A lock file held for the object's life (flock: given up when the process dies, however it dies).
 class FileLock {
  public:
-  // Creates the file if need be. Unavailable "held by another process" at once if someone has it.
-  static absl::StatusOr<FileLock> TryAcquire(const std::string& path);
+  // Creates the file if need be. nullopt, at once, if another process has it.
+  static absl::StatusOr<std::optional<FileLock>> TryAcquire(const std::string& path);
 
  private:
   explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -58,8 +58,9 @@ int Run(Flags flags) {
   }
   link::SilenceGrpcLog();
   RealClock clock;
-  auto service = Service::Open(
-      {.db = flags.db, .data_root = flags.data_root, .guard = benchmarks::MathGuardProgram(), .log = Print}, clock);
+  const auto guard = benchmarks::FindMathGuard();
+  if (!guard.ok()) return Fail(guard.status());
+  auto service = Service::Open({.db = flags.db, .data_root = flags.data_root, .guard = *guard, .log = Print}, clock);
   if (!service.ok()) return Fail(service.status());
   auto server = RpcServer::Start((*service)->api(), (*service)->api(), flags.server);
   if (!server.ok()) return Fail(server.status());

@@ -90,6 +90,8 @@ int Run(Flags flags) {
     if (!token.ok()) return Fail(token.status());
     flags.endpoint.token = *token;
   }
+  const auto guard = benchmarks::FindMathGuard();
+  if (!guard.ok()) return Fail(guard.status());
   const int threads = flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
 
   link::SilenceGrpcLog();
@@ -113,8 +115,8 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
-  options.graders = std::make_shared<benchmarks::Graders>(
-      benchmarks::GraderOptions{.libraries = flags.graders, .guard = benchmarks::MathGuardProgram()});
+  options.graders =
+      std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = flags.graders, .guard = *guard});
   options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;

@@ -2,10 +2,11 @@
 // group the samples of an item.
 //
 // Pure metrics (scoring/answer_metric.h) are judged anywhere alike. math.robust runs in a guarded child (math_guard.h)
-// if one is given, so that no text can take more than its share of this process. math.minerva and math.prm800k need
-// SymPy in a Python child (sympy_graders.h) and pinned libraries: not pure. Thread-safe; calls that need a child wait
-// for each other. Blocking up to the children's time-outs. Errors: InvalidArgument (unknown metric, unreadable gold),
-// FailedPrecondition (no libraries: "grader unavailable"), any other: "grader error", never a wrong answer.
+// if one is given, as every program does: no text can then take more than its share of this process. math.minerva and
+// math.prm800k need SymPy in a Python child (sympy_graders.h) and pinned libraries: not pure. Thread-safe; calls that
+// need a child wait for each other. Blocking up to the children's time-outs.
+// Errors: InvalidArgument (unknown metric, unreadable gold), FailedPrecondition (no libraries: "grader unavailable"),
+// any other: "grader error", never a wrong answer.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ namespace iha::benchmarks {
 
 struct GraderOptions {
   std::string libraries = {};  // folder with the Python libraries of tools/deps/graders.pypi; "" = none
-  std::string guard = {};      // path of iha-grader; "" = math.robust is judged in this process
+  std::string guard = {};      // FindMathGuard(); "" = math.robust is judged in this process (tests, benches)
 };
 
 struct GraderInfo {

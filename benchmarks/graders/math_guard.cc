@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -68,13 +69,20 @@ std::string Line(const std::vector<std::string>& words) {
 
 std::string Flag(bool value) { return value ? "1" : "0"; }
 
+// Of `resource`, if what the process was started with allows as much, else that.
+bool Limit(__rlimit_resource resource, rlim_t value) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return false;
+  limit.rlim_cur = std::min(value, limit.rlim_max);  // infinity is the largest of all
+  return setrlimit(resource, &limit) == 0;
+}
+
 // The limit is on the process' whole life, so it moves with each question.
 bool AllowOneQuestion() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   const rlim_t spent = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1;  // begun seconds count
-  const rlimit limit = {spent + kCpuSeconds, RLIM_INFINITY};
-  return setrlimit(RLIMIT_CPU, &limit) == 0;
+  return Limit(RLIMIT_CPU, spent + kCpuSeconds);
 }
 
 std::string Answer(const AnswerMetric& metric, const std::vector<std::string>& words) {
@@ -92,8 +100,7 @@ std::string Answer(const AnswerMetric& metric, const std::vector<std::string>& w
 
 int RunMathGuard() {
   const AnswerMetric& metric = *scoring::FindAnswerMetric(kGuardedMetric);
-  const rlimit heap = {kHeapBytes, kHeapBytes};
-  if (setrlimit(RLIMIT_DATA, &heap) != 0) return kExitInternal;
+  if (!Limit(RLIMIT_DATA, kHeapBytes)) return kExitInternal;
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto words = Words(line);
@@ -103,10 +110,12 @@ int RunMathGuard() {
   return kExitOk;
 }
 
-std::string MathGuardProgram() {
+absl::StatusOr<std::string> FindMathGuard() {
   std::string path = ProgramFolder() + "/" + kMathGuardProgram;
   std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored) ? path : "";
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  return Unavailable("{}: not found; it grades {} and belongs beside the other programs (./dev build)", path,
+                     kGuardedMetric);
 }
 
 absl::StatusOr<std::string> MathGuard::AskOnce(const std::string& question) {

@@ -41,9 +41,8 @@ class MathGuard {
   std::unique_ptr<LineHelper> helper_;  // null: not started, or lost
 };
 
-// Its path, beside the running program; "" when it is not there (a part of the programs was built): math.robust then
-// runs unguarded.
-std::string MathGuardProgram();
+// The path of kMathGuardProgram beside the running program. Unavailable: it is not there; no program grades without it.
+absl::StatusOr<std::string> FindMathGuard();
 
 // The child's side: one line in, one line out, until the input ends. Sets its own limits.
 int RunMathGuard();

@@ -219,6 +219,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                                        const std::map<std::string, std::string>& folders) {
   StopRequest stop;
   IHA_RETURN_IF_ERROR(ArmFaultPoints(flags.fault));
+  IHA_ASSIGN_OR_RETURN(const std::string guard, benchmarks::FindMathGuard());
   const absl::Time started = absl::Now();
   const reports::TableOptions table_options{.layout = flags.layout, .baseline = flags.baseline};
   IHA_RETURN_IF_ERROR(MakeFolders(flags.out));
@@ -228,7 +229,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   IHA_ASSIGN_OR_RETURN(const auto service,
                        coordinator::Service::Open({.db = db,
                                                    .data_root = command.data_root,
-                                                   .guard = benchmarks::MathGuardProgram(),
+                                                   .guard = guard,
                                                    .log = [&](const std::string& line) { printer.Say(line); }},
                                                   clock));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, service->api().Submit(spec));

@@ -21,7 +21,7 @@ namespace iha::coordinator {
 struct ServiceOptions {
   std::string db;          // file; created if absent
   std::string data_root;   // benchmark data
-  std::string guard = {};  // path of iha-grader; "" = answers are graded again in this process
+  std::string guard = {};  // FindMathGuard(); "" = math.robust is graded again in this process (tests)
   std::function<void(const std::string& line)> log = nullptr;
 };
 

@@ -56,6 +56,7 @@ absl::Status WriteCopy(Connection& from, const std::string& temporary) {
 absl::Status BackupDatabase(const std::string& db, const std::string& out) {
   std::error_code ec;
   if (!std::filesystem::exists(db, ec)) return NotFound("{}: no such database; check --db", db);
+  IHA_RETURN_IF_ERROR(CheckIsFile(db));
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ec))) {
     return AlreadyExists("{}: exists; a backup is never written over, give another path to --out", out);
   }

@@ -323,6 +323,8 @@ absl::Status CheckSchema(Connection* db) {
   IHA_ASSIGN_OR_RETURN(const int64_t version, VersionOf(db));
   IHA_RETURN_IF_ERROR(CheckNotNewer(db, version));
   if (version == SchemaVersion()) return absl::OkStatus();
+  if (version == 0)
+    return FailedPrecondition("{}: an empty file, no sweep was ever stored in it; check --db", db->path());
   return FailedPrecondition(
       "{}: schema version {} is older than this program's {}; open it once with `iha-eval run` or "
       "iha-coordinator, which migrates it",

@@ -1,5 +1,7 @@
 #include "coordinator/store/sqlite_connection.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -7,11 +9,21 @@
 #include "common/status_macros.h"
 
 namespace iha::coordinator {
+namespace {
 
 bool IsDiskFull(int error) { return error == ENOSPC || error == EDQUOT; }
 
+}  // namespace
+
 absl::Status DiskFull(const std::string& file) {
   return ResourceExhausted("{}: disk full; nothing of this step was written: free space, then run again", file);
+}
+
+absl::Status CheckIsFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return absl::OkStatus();
+  return FailedPrecondition("{}: is {}; give a file to --db", path,
+                            S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
 }
 
 Statement::Statement(Connection* db, sqlite3_stmt* stmt, bool* in_use, absl::Status status)

@@ -25,9 +25,11 @@ namespace iha::coordinator {
 
 class Connection;
 
-// Whether an errno says that the disk (or a quota) is full, and what a caller then hears of `file`.
-bool IsDiskFull(int error);
+// What a caller hears when the disk that `file` lies on (or a quota) is full.
 absl::Status DiskFull(const std::string& file);
+// FailedPrecondition unless `path` is a regular file or nothing yet: SQLite would wait for the writer of a pipe, and
+// make a journal beside a device.
+absl::Status CheckIsFile(const std::string& path);
 
 // Borrows a cached prepared statement, resets it when it goes. After an error every call does nothing.
 class Statement {

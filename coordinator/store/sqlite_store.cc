@@ -1,16 +1,10 @@
 #include "coordinator/store/sqlite_store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "common/errors.h"
+#include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/store/schema.h"
 #include "coordinator/store/sqlite_connection.h"
@@ -20,38 +14,25 @@
 namespace iha::coordinator {
 namespace {
 
-// Holds FILE.lock for the life of the store. Not the database file itself: closing any descriptor of it would drop
-// SQLite's own locks. The kernel frees the lock when the process dies, however it dies.
-class FileLock {
- public:
-  static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::string& db_path) {
-    const std::string path = db_path + ".lock";
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0 && errno == ENOENT) {
-      return NotFound("{}: its folder does not exist; create it or give another path to --db", db_path);
-    }
-    if (fd < 0 && IsDiskFull(errno)) return DiskFull(db_path);
-    if (fd < 0) {
-      return FailedPrecondition(
-          "{}: not writable ({}); fix the permissions of the file and its folder, or give another "
-          "path to --db",
-          db_path, std::strerror(errno));
-    }
-    std::unique_ptr<FileLock> lock(new FileLock(fd));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      return FailedPrecondition("{}: another coordinator has this database open; stop it or give another path to --db",
-                                db_path);
-    }
-    return lock;
+// FILE.lock, for the life of the store. Not the database file itself: closing any descriptor of it would drop SQLite's
+// own locks.
+absl::StatusOr<FileLock> LockOf(const std::string& db) {
+  absl::StatusOr<std::optional<FileLock>> lock = FileLock::TryAcquire(db + ".lock");
+  if (absl::IsNotFound(lock.status())) {
+    return NotFound("{}: its folder does not exist; create it or give another path to --db", db);
   }
-  ~FileLock() { close(fd_); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  explicit FileLock(int fd) : fd_(fd) {}
-  const int fd_;
-};
+  if (absl::IsResourceExhausted(lock.status())) return DiskFull(db);
+  if (!lock.ok()) {
+    return FailedPrecondition(
+        "{}: not writable ({}); fix the permissions of the file and its folder, or give another path to --db", db,
+        std::string(lock.status().message()));
+  }
+  if (!lock->has_value()) {
+    return FailedPrecondition("{}: another coordinator has this database open; stop it or give another path to --db",
+                              db);
+  }
+  return **std::move(lock);
+}
 
 // A file in a folder that takes no WAL beside it: nobody has it open (else the WAL would be there), and nobody may
 // write it while we read.
@@ -116,7 +97,7 @@ class ReaderPool {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(const SqliteStoreOptions& options, std::unique_ptr<FileLock> lock, std::unique_ptr<Connection> db)
+  SqliteStore(const SqliteStoreOptions& options, std::optional<FileLock> lock, std::unique_ptr<Connection> db)
       : path_(options.path), lock_(std::move(lock)), writer_(options, std::move(db)), readers_(path_) {}
 
   absl::Status Write(const std::function<absl::Status(WriteTxn&)>& fn) override {
@@ -133,7 +114,7 @@ class SqliteStore final : public Store {
 
  private:
   const std::string path_;
-  const std::unique_ptr<FileLock> lock_;  // outlives the connections below
+  const std::optional<FileLock> lock_;  // outlives the connections below; none in memory
   // Closed last: only a connection that may write brings the WAL's content into the file, so that the file alone is
   // the whole database once nobody has it open.
   SqliteWriter writer_;
@@ -174,16 +155,13 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const SqliteStoreOptions&
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
-  std::unique_ptr<FileLock> lock;
+  std::optional<FileLock> lock;
   if (!options.path.empty()) {
     if (options.path == ":memory:") {
       return InvalidArgument("{}: such a database is gone when the program ends; give a file to --db", options.path);
     }
-    struct stat info {};
-    if (stat(options.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-      return FailedPrecondition("{}: is a folder; give a file to --db", options.path);
-    }
-    IHA_ASSIGN_OR_RETURN(lock, FileLock::Take(options.path));
+    IHA_RETURN_IF_ERROR(CheckIsFile(options.path));
+    IHA_ASSIGN_OR_RETURN(lock, LockOf(options.path));
   }
   IHA_ASSIGN_OR_RETURN(std::unique_ptr<Connection> db, OpenWriter(options));
   return std::make_unique<SqliteStore>(options, std::move(lock), std::move(db));
@@ -192,6 +170,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions&
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStoreReadOnly(const std::string& path) {
   std::error_code ec;
   if (!std::filesystem::exists(path, ec)) return NotFound("{}: no such database; check --db", path);
+  IHA_RETURN_IF_ERROR(CheckIsFile(path));
   IHA_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> db, OpenReader(path));
   IHA_RETURN_IF_ERROR(CheckSchema(db.get()));
   return std::make_unique<ReadOnlyStore>(path);

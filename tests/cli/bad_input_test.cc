@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -275,6 +276,16 @@ TEST_F(BadInput, ADatabaseIsAFile) {
   Expect({"iha-coordinator", "--listen", address, "--db", ""}, 2, "--db \"\": expected a file");
   Expect({"iha-coordinator", "--listen", address, "--db", ":memory:"}, 3, "is gone when the program ends; give a file");
   Expect({"iha-eval", "list", "--db", Path("x.db"), "--coordinator", address}, 2, "not both");
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {std::string("/dev/null"), Path("pipe")}) {
+    const std::string said = path + ": is no regular file; give a file to --db";
+    Expect({"iha-coordinator", "--listen", address, "--db", path}, 3, said);
+    Expect({"iha-eval", "list", "--db", path}, 3, said);
+    Expect({"iha-eval", "backup", "--db", path, "--out", Path("copy.db")}, 3, said);
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("pipe.lock")));
+  Write("empty.db", "");
+  Expect({"iha-eval", "list", "--db", Path("empty.db")}, 3, "empty.db: an empty file, no sweep was ever stored in it");
   const std::string path_of_200(200, 'x');
   Expect({"iha-coordinator", "--listen", "unix:/" + path_of_200, "--db", Path("x.db")}, 2, "at most 107 bytes");
 }
@@ -345,6 +356,22 @@ TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
   Expect({"iha-eval", "score", "equiv", "--metric", "math.robus"}, 2, "math.robust", "{}");
   Expect({"iha-eval", "score", "math", "--metric", "math.minerva", "--graders", "/nonexistent"}, 4, "./dev deps test",
          "{}");
+}
+
+// math.robust without its guard would grade otherwise than the others of a sweep do: no program goes on without it.
+TEST_F(BadInput, AMissingGraderIsSaidByEveryProgramThatGrades) {
+  for (const char* program : {"iha-eval", "iha-coordinator", "iha-worker"}) {
+    std::filesystem::copy_file(testing::ProgramPath(program), Path(program));
+  }
+  const std::string address = "unix:" + Path("c.sock");
+  const std::string said = Path("iha-grader") + ": not found; it grades math.robust and belongs beside";
+  Expect({Path("iha-eval"), "score", "math", "--metric", "math.robust"}, 4, said, "{}");
+  Expect({Path("iha-eval"), "run", "--model", Path("fake"), "--numerics", "fake", "--bench", "gsm8k_demo", "--out",
+          Path("o"), "--quiet"},
+         4, said);
+  EXPECT_FALSE(std::filesystem::exists(Path("o")));
+  Expect({Path("iha-coordinator"), "--listen", address, "--db", Path("n.db")}, 4, said);
+  Expect({Path("iha-worker"), "--coordinator", address}, 4, said);
 }
 
 TEST_F(BadInput, CheckpointsAreNamed) {

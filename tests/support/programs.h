@@ -15,11 +15,12 @@ namespace iha::testing {
 // IHA_PROGRAM_FOLDER is a compile definition of the test targets that use this.
 inline std::string ProgramPath(const std::string& name) { return fmt::format("{}/{}", IHA_PROGRAM_FOLDER, name); }
 
+// argv[0]: a program's name, or a path.
 inline RunResult RunProgram(std::vector<std::string> argv, std::string_view input = "",
                             absl::Duration timeout = absl::Minutes(5)) {
   ChildOptions options;
   options.argv = std::move(argv);
-  options.argv[0] = ProgramPath(options.argv[0]);
+  if (options.argv[0].find('/') == std::string::npos) options.argv[0] = ProgramPath(options.argv[0]);
   // Sanitizer builds read their options from the environment; data roots come by flag.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "HOME"}) {
     if (const char* value = std::getenv(name)) options.env.push_back(fmt::format("{}={}", name, value));

@@ -89,9 +89,21 @@ TEST(MathGuard, TwoDeathsOrNoAnswerAreGraderErrorsAndNeverWrong) {
   EXPECT_FALSE(guard.Judge("1", "1").ok());
 }
 
+// A limit that the whole session runs under, as batch systems set them, is no reason to grade nothing. Without the
+// capability that root has, a hard limit can only be lowered.
+TEST(MathGuard, KeepsTheHardLimitsThatItIsStartedWith) {
+  const StandIn child(std::string("ulimit -t 600\nulimit -d 4000000\nif [ $(id -u) = 0 ]; then\n") +
+                      "exec setpriv --bounding-set=-sys_resource " + kProgram + "\nfi\nexec " + kProgram + "\n");
+  MathGuard guard(child.path());
+  ExpectSame(guard, "\\frac12", "\\boxed{0.5}");
+}
+
 TEST(MathGuard, WithoutItsProgramItSaysSo) {
   MathGuard guard("/nonexistent/iha-grader");
   EXPECT_TRUE(absl::IsNotFound(guard.Judge("1", "1").status()));
+  const absl::Status beside_this_test = FindMathGuard().status();  // the programs have a folder of their own
+  EXPECT_TRUE(absl::IsUnavailable(beside_this_test));
+  EXPECT_THAT(std::string(beside_this_test.message()), ::testing::HasSubstr("belongs beside the other programs"));
 }
 
 }  // namespace
