@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/fma_peak.h"
 #include "bench/torch_rival.h"
 #include "kernels/attention/attention.h"
+#include "kernels/peak/peak.h"
 #include "kernels/support/aligned.h"
 #include "kernels/support/simd_target.h"
 #include "kernels/support/thread_pool.h"
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   for (const int threads : {1, 2}) {
-    peaks[threads] = iha::bench::FmaPeakGflops(threads);
+    peaks[threads] = iha::kernels::FmaPeakGflops(threads, 0.3);
     std::printf("%d thread(s): fma peak %.1f GFLOP/s, target %s\n", threads, peaks[threads],
                 iha::kernels::CurrentSimdTarget().name.c_str());
   }

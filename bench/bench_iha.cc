@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/fma_peak.h"
 #include "kernels/attention/attention.h"
 #include "kernels/iha_collapse/iha_collapse.h"
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
+#include "kernels/peak/peak.h"
 #include "kernels/support/aligned.h"
 #include "kernels/support/simd_target.h"
 
@@ -168,7 +168,7 @@ void Register(const std::string& name, const F& f) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  peak = iha::bench::FmaPeakGflops(1);
+  peak = iha::kernels::FmaPeakGflops(1, 0.3);
   std::printf("one thread: fma peak %.1f GFLOP/s, target %s\n", peak, CurrentSimdTarget().name.c_str());
   for (const IhaShape& shape : {IhaShape{9, 2, 64}, {20, 2, 128}, {20, 4, 128}, {20, 20, 128}}) {
     const std::string shape_name =

@@ -27,6 +27,10 @@ class ActiveRequest {
   ActiveRequest(SequenceId id, GenerationRequest request, std::unique_ptr<TextDecoder> decoder, ResultCallback on_done);
 
   bool scoring() const { return !request_.continuation.empty(); }
+  // Positions before this one are the prompt's, or were handed in to be scored; later ones were generated.
+  int64_t given_positions() const {
+    return static_cast<int64_t>(request_.prompt.size() + request_.continuation.size());
+  }
   // What the scheduler is given.
   NewSequence ToSequence() const;
 

@@ -204,18 +204,30 @@ absl::StatusOr<bool> Engine::Step() {
   }
   const absl::Status status = executor_->Execute(plan);
   const absl::Duration executed = Now();
-  tally_.forward_time += executed - planned;
-  tally_.steps++;
-  tally_.step_sequences += static_cast<int64_t>(plan.segments.size());
+  CountForward(plan, executed - planned, status.ok());
   if (!status.ok()) {
     OnForwardError(plan, status);
   } else {
-    tally_.computed_tokens += plan.tokens;
     ReadLogits(plan);
   }
   tally_.sample_time += Now() - executed;
   Deliver();
   return true;
+}
+
+void Engine::CountForward(const BatchPlan& plan, absl::Duration time, bool done) {
+  int64_t prefill = 0;
+  for (const PlannedSegment& segment : plan.segments) {
+    const int64_t given = active_.at(segment.sequence).given_positions() - segment.start;
+    prefill += std::clamp<int64_t>(given, 0, static_cast<int64_t>(segment.tokens.size()));
+  }
+  tally_.forward_time += time;
+  tally_.prefill_time += time * (static_cast<double>(prefill) / static_cast<double>(plan.tokens));
+  tally_.steps++;
+  tally_.step_sequences += static_cast<int64_t>(plan.segments.size());
+  if (!done) return;
+  tally_.computed_tokens += plan.tokens;
+  tally_.prefill_tokens += prefill;
 }
 
 void Engine::ReadLogits(const BatchPlan& plan) {

@@ -43,6 +43,7 @@ struct EngineCounters {
   int64_t prompt_tokens = 0;     // of submitted requests
   int64_t generated_tokens = 0;  // drawn
   int64_t computed_tokens = 0;   // positions run through the model, recomputation included
+  int64_t prefill_tokens = 0;    // of them, of prompts and continuations; the others were generated
   int64_t steps = 0;
   int64_t step_sequences = 0;  // sum over steps: divided by steps = batch occupancy
   int32_t kv_blocks = 0;
@@ -53,6 +54,7 @@ struct EngineCounters {
   SchedulerCounters scheduler;
   absl::Duration schedule_time;
   absl::Duration forward_time;
+  absl::Duration prefill_time;   // of forward_time; a step is split by its positions
   absl::Duration sample_time;    // sampling, decoding, stop strings
   model::OpTotals operations{};  // of forward_time, by operation
 };
@@ -112,6 +114,7 @@ class Engine {
   absl::Status Validate(const GenerationRequest& request) const;
   void Loop();
   void TakeInbox();
+  void CountForward(const BatchPlan& plan, absl::Duration time, bool done);
   void ReadLogits(const BatchPlan& plan);
   void OnForwardError(const BatchPlan& plan, const absl::Status& status);
   // Takes the request out of active_; the scheduler must have let go of it. Deliver hands the result over.

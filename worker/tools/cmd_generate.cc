@@ -7,7 +7,9 @@
 #include "common/errors.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
+#include "model/machine_peak.h"
 #include "worker/engine/kv_budget.h"
+#include "worker/engine/telemetry.h"
 #include "worker/engine/tokenizer_decoder.h"
 #include "worker/tools/line_generator.h"
 #include "worker/tools/tool.h"
@@ -64,30 +66,15 @@ void PrintStats(const Tool& tool, const engine::EngineCounters& counters, absl::
       counters.computed_tokens, counters.scheduler.preemptions);
 }
 
-// Operations in order of a step: share of the time in the model, and what was done in it at least.
-void PrintProfile(const engine::EngineCounters& counters) {
-  const double forward = absl::ToDoubleSeconds(counters.forward_time);
-  std::cerr << fmt::format("{:<18}{:>10}{:>10}{:>8}{:>10}{:>9}\n", "operation", "calls", "seconds", "share", "GFLOP/s",
-                           "GB/s");
-  double rest = forward;
-  const auto row = [forward](const char* name, int64_t calls, double seconds, const model::OpWork& work) {
-    const auto rate = [seconds](double amount) {
-      return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", amount / seconds * 1e-9) : std::string();
-    };
-    std::cerr << fmt::format("{:<18}{:>10}{:>10.3f}{:>7.1f}%{:>10}{:>9}\n", name, calls, seconds,
-                             forward > 0 ? 100 * seconds / forward : 0, rate(work.flops), rate(work.bytes));
-  };
-  for (size_t op = 0; op < model::kOps; op++) {
-    const model::OpTotal& total = counters.operations[op];
-    if (total.calls == 0) continue;
-    const double seconds = absl::ToDoubleSeconds(total.time);
-    row(NameOf(static_cast<model::Op>(op)), total.calls, seconds, total.work);
-    rest -= seconds;
+// The roof is this machine's: it says nothing about another device.
+absl::Status PrintProfile(int threads, const engine::EngineCounters& counters) {
+  std::optional<MachinePeak> peak;
+  const EngineTelemetry telemetry = engine::TelemetryOf(counters);
+  if (!telemetry.operations.empty()) {
+    IHA_ASSIGN_OR_RETURN(peak, model::MeasureMachinePeak(threads));
   }
-  row("rest of the model", counters.steps, rest, {});
-  row("model", counters.steps, forward, {});
-  row("scheduling", counters.steps, absl::ToDoubleSeconds(counters.schedule_time), {});
-  row("sampling, text", counters.steps, absl::ToDoubleSeconds(counters.sample_time), {});
+  std::cerr << OperationTable(telemetry, peak) << TelemetrySummary(telemetry, peak);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
@@ -113,7 +100,7 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   const absl::Duration begin = clock.Elapsed();
   const int code = LineGenerator(*model.tokenizer, *engine, std::move(generate), std::cout, std::cerr).Run(in);
   if (flags.stats) PrintStats(tool, engine->counters(), clock.Elapsed() - begin);
-  if (flags.profile) PrintProfile(engine->counters());
+  if (flags.profile) IHA_RETURN_IF_ERROR(PrintProfile(open.threads, engine->counters()));
   return code;
 }
 
@@ -161,7 +148,7 @@ void AddGenerate(CLI::App& app, Tool& tool) {
       ->check(WholeNumber(1, 1 << 16))
       ->capture_default_str();
   sub->add_flag("--stats", flags->stats, "counts and speed on stderr at the end");
-  sub->add_flag("--profile", flags->profile, "time by operation on stderr at the end");
+  sub->add_flag("--profile", flags->profile, "time by operation, beside what the machine can do, on stderr at the end");
   sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   sub->add_option("file", flags->file, "JSON Lines file; - = stdin")->capture_default_str();
   sub->footer(

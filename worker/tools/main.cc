@@ -21,7 +21,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
-  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend}) add(app, tool);
+  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddMachinePeak})
+    add(app, tool);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/worker/engine/engine_harness.h"
+#include "worker/engine/telemetry.h"
 
 namespace iha::engine {
 namespace {
@@ -129,6 +130,43 @@ TEST(Engine, EosRules) {
   EXPECT_EQ(run().tokens, (std::vector<int32_t>{'a', 0, 'b', 'c'}));
 }
 
+// A second older at each look.
+class TickingClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::UnixEpoch() + Elapsed(); }
+  absl::Duration Elapsed() const override { return absl::Seconds(++looks_); }
+  bool AwaitUntil(absl::Mutex*, const std::function<bool()>& condition, absl::Duration) override { return condition(); }
+
+ private:
+  mutable int64_t looks_ = 0;
+};
+
+TEST(Engine, TheModelsSecondsAreSplitByPositions) {
+  TickingClock clock;
+  EngineOptions options;
+  options.kv_bytes = 100 * BlockBytes();
+  options.clock = &clock;
+  auto engine = Engine::Create(std::make_unique<model::FakeModel>(model::FakeOptions{}), ByteDecoders(), options);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  GenerationRequest request = Greedy("abc", 5);
+  request.ignore_eos = true;
+  ASSERT_TRUE((*engine)->Submit(request).ok());
+  ASSERT_TRUE((*engine)->Step().ok());  // the prompt
+  ASSERT_TRUE((*engine)->Step().ok());  // a token
+  request.prompt = Bytes("123456789");
+  ASSERT_TRUE((*engine)->Submit(request).ok());
+  ASSERT_TRUE((*engine)->Step().ok());  // a token of the first and the whole second prompt: 1 and 9 positions
+  RunToEnd(**engine);
+  const EngineTelemetry t = TelemetryOf((*engine)->counters());
+  EXPECT_EQ(t.prefill_tokens, 3 + 9);
+  EXPECT_EQ(t.decode_tokens, 2 * 4) << "the last token drawn is not computed";
+  EXPECT_EQ(t.generated_tokens, 2 * 5);
+  EXPECT_EQ(t.steps, 7);
+  EXPECT_EQ(t.step_sequences, 2 + 2 + 2 + 2 + 2);
+  EXPECT_EQ(t.model_time(), absl::Seconds(7));
+  EXPECT_EQ(t.prefill_time, absl::Seconds(1) + absl::Seconds(1) * 0.9);
+}
+
 TEST(Engine, ThePrefixOfManyItemsAndThePromptOfManySamplesAreComputedOnce) {
   const auto engine = MakeFakeEngine({}, 200);
   const std::string shots(640, 's');  // ten full blocks
@@ -150,6 +188,7 @@ TEST(Engine, ThePrefixOfManyItemsAndThePromptOfManySamplesAreComputedOnce) {
   EXPECT_EQ(RunToEnd(*engine).size(), 32u);
   const EngineCounters counters = engine->counters();
   EXPECT_EQ(counters.computed_tokens, expected);
+  EXPECT_EQ(counters.prefill_tokens, expected - 32 * 4);
   EXPECT_EQ(counters.generated_tokens, drawn);
   EXPECT_EQ(counters.requests, 32);
   EXPECT_EQ(counters.results, 32);

@@ -49,6 +49,27 @@ class GenerateAnything : public Generate {
   GenerateAnything() : Generate(model::FakeStyle::kHash) {}
 };
 
+TEST_F(Generate, ProfileGoesToStderrAndChangesNoByte) {
+  const std::string input = "{\"prompt\":\"2 + 2\"}\n";
+  const RunResult with = Run({"--profile"}, input);
+  EXPECT_EQ(with.exit.code, 0);
+  EXPECT_EQ(with.out, Run({}, input).out);
+  EXPECT_THAT(with.err, StartsWith("operation "));
+  EXPECT_THAT(with.err, HasSubstr("\ntokens: 5 of prompts, 0 of them taken over"));
+  EXPECT_THAT(with.err, Not(HasSubstr("machine"))) << "the fake model notes no operation: there is nothing to compare";
+}
+
+TEST(MachinePeak, PrintsOneObject) {
+  const RunResult result = RunTool({"machine-peak", "--threads", "2"});
+  EXPECT_EQ(result.exit.code, 0) << result.err;
+  const auto rows = Rows(result.out);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["threads"], 2);
+  EXPECT_GT(rows[0]["fma_gflops"], 0.0);
+  EXPECT_GT(rows[0]["read_gbs"], 0.0);
+  EXPECT_EQ(RunTool({"machine-peak", "--threads", "0"}).exit.code, 2);
+}
+
 TEST_F(Generate, CarriesKeysAndKeepsTheOrder) {
   std::string input;
   for (int i = 0; i < 100; i++) {

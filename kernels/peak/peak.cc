@@ -1,5 +1,5 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "bench/fma_peak.cc"
+#define HWY_TARGET_INCLUDE "kernels/peak/peak.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target:
 #include <hwy/highway.h>
@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "bench/fma_peak.h"
+#include "kernels/peak/peak.h"
 #include "kernels/support/aligned.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace iha::bench::HWY_NAMESPACE {
+namespace iha::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 
@@ -66,11 +66,11 @@ double ReadSum(const float* p, size_t n) {
   return hn::GetLane(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
 }
 
-}  // namespace iha::bench::HWY_NAMESPACE
+}  // namespace iha::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace iha::bench {
+namespace iha::kernels {
 HWY_EXPORT(FmaLoop);
 HWY_EXPORT(FlopsPerIteration);
 HWY_EXPORT(ReadSum);
@@ -101,30 +101,34 @@ double TimeTogether(int threads, const std::function<double(int)>& f) {
   return *std::max_element(taken.begin(), taken.end());
 }
 
+// The shortest of the runs that fit into `seconds`, at least three of them.
+double Best(double seconds, const std::function<double()>& run) {
+  constexpr int kLeast = 3;
+  const double end = Seconds() + seconds;
+  double best = run();
+  for (int i = 1; i < kLeast || Seconds() < end; ++i) best = std::min(best, run());
+  return best;
+}
+
 }  // namespace
 
-double FmaPeakGflops(int threads) {
+double FmaPeakGflops(int threads, double seconds) {
   const auto loop = HWY_DYNAMIC_DISPATCH(FmaLoop);
   constexpr size_t kIterations = 200000;  // short and many: other jobs may share the cores
-  double best = 1e9;
-  for (int run = 0; run < 200; ++run) {
-    best = std::min(best, TimeTogether(threads, [&](int) { return loop(kIterations); }));
-  }
+  const double best = Best(seconds, [&] { return TimeTogether(threads, [&](int) { return loop(kIterations); }); });
   return threads * static_cast<double>(kIterations) * HWY_DYNAMIC_DISPATCH(FlopsPerIteration)() / best * 1e-9;
 }
 
-double ReadBandwidthGBs(int threads, size_t bytes) {
+double ReadBandwidthGBs(int threads, size_t bytes, double seconds) {
   const auto read = HWY_DYNAMIC_DISPATCH(ReadSum);
   const size_t floats = bytes / sizeof(float), part = floats / static_cast<size_t>(threads);
-  const auto data = iha::kernels::MakeAligned<float>(floats);  // huge pages where the system gives them, as weights
+  const auto data = MakeAligned<float>(floats);  // huge pages where the system gives them, as weights
   std::fill_n(data.get(), floats, 1.0f);
-  double best = 1e9;
-  for (int run = 0; run < 40; ++run) {
-    best = std::min(
-        best, TimeTogether(threads, [&](int i) { return read(data.get() + part * static_cast<size_t>(i), part); }));
-  }
+  const double best = Best(seconds, [&] {
+    return TimeTogether(threads, [&](int i) { return read(data.get() + part * static_cast<size_t>(i), part); });
+  });
   return static_cast<double>(part * static_cast<size_t>(threads) * sizeof(float)) / best * 1e-9;
 }
 
-}  // namespace iha::bench
+}  // namespace iha::kernels
 #endif
