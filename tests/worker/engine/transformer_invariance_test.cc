@@ -1,8 +1,10 @@
 // ENG-1 on the exact CPU model: for every family and variant of the cases, token ids and the log-probabilities' bits
-// are the same alone, in any batch, with any chunking, with and without sharing, after preemption, on any thread count.
+// are the same alone, in any batch, with any chunking, with and without sharing, after preemption, on any thread count
+// and with any instruction set that this machine has (the scalar one included).
 
 #include <filesystem>
 
+#include "kernels/support/simd_target.h"
 #include "model/transformer/cpu_backend.h"
 #include "tests/support/roots.h"
 #include "tests/worker/engine/engine_harness.h"
@@ -77,6 +79,21 @@ std::vector<GenerationResult> RunAll(std::unique_ptr<model::Backend> backend, co
   return results;
 }
 
+class ForcedTarget {
+ public:
+  explicit ForcedTarget(int64_t id) { kernels::ForceSimdTargetForTest(id); }
+  ~ForcedTarget() { kernels::ForceSimdTargetForTest(0); }
+  ForcedTarget(const ForcedTarget&) = delete;
+  ForcedTarget& operator=(const ForcedTarget&) = delete;
+};
+
+constexpr SchedulerOptions kAsInProduction = {512, 64, 256, 128, true, true};
+
+void ExpectSameResults(const std::vector<GenerationResult>& results, const std::vector<GenerationResult>& alone) {
+  ASSERT_EQ(results.size(), alone.size());
+  for (size_t i = 0; i < results.size(); i++) ExpectSameResult(results[i], alone[i]);
+}
+
 void ExpectInvariance(const Checkpoint& checkpoint) {
   const auto alone = RunAll(Open(checkpoint, 1), {4096, 1, 4096, 128, false, false}, 64);
   ASSERT_EQ(alone.size(), 6u);
@@ -87,14 +104,17 @@ void ExpectInvariance(const Checkpoint& checkpoint) {
     int32_t kv_blocks;
   };
   for (const Config& c : {Config{1, {4096, 64, 4096, 128, false, false}, 64},        // together
-                          Config{2, {512, 64, 256, 128, true, true}, 64},            // as in production
+                          Config{2, kAsInProduction, 64},                            // and with threads
                           Config{2, {64, 7, 7, 128, true, true}, 64},                // small chunks
                           Config{1, {40, 4, 1, 16, false, true}, 64},                // single tokens
                           Config{1, {512, 64, 64, 128, true, true}, kFewBlocks}}) {  // preemption
     SCOPED_TRACE(fmt::format("{} threads, chunks of {}, {} blocks", c.threads, c.scheduler.chunk_tokens, c.kv_blocks));
-    const auto results = RunAll(Open(checkpoint, c.threads), c.scheduler, c.kv_blocks);
-    ASSERT_EQ(results.size(), alone.size());
-    for (size_t i = 0; i < results.size(); i++) ExpectSameResult(results[i], alone[i]);
+    ExpectSameResults(RunAll(Open(checkpoint, c.threads), c.scheduler, c.kv_blocks), alone);
+  }
+  for (const kernels::SimdTarget& target : kernels::SimdTargets()) {
+    SCOPED_TRACE(target.name);
+    const ForcedTarget forced(target.id);
+    ExpectSameResults(RunAll(Open(checkpoint, 1), kAsInProduction, 64), alone);
   }
 }
 
