@@ -1,6 +1,7 @@
 #include "model/checkpoint/temporary_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,12 +11,48 @@
 #include <utility>
 
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/status_macros.h"
 
 namespace iha::checkpoint {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// "TARGET.tmp.HOST.": the locks of another host, over a network file system, are not seen here.
+std::string PrefixOf(const std::string& target) {
+  char host[256] = {};
+  if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return fmt::format("{}.tmp.{}.", target, host);
+}
+
+UniqueFd OpenFolder(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool TryLock(const UniqueFd& folder) { return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0; }
+
+void RemoveAbandoned(const std::string& prefix) {
+  const fs::path parent = fs::path(prefix).parent_path();
+  const std::string name = fs::path(prefix).filename().string();
+  std::error_code error;
+  for (fs::directory_iterator it(parent.empty() ? "." : parent, error), end; !error && it != end; it.increment(error)) {
+    const std::string path = it->path().string(), found = it->path().filename().string();
+    if (!found.starts_with(name) || found.find_first_not_of("0123456789.", name.size()) != std::string::npos) continue;
+    std::error_code ignored;
+    if (const UniqueFd folder = OpenFolder(path); folder.valid() && TryLock(folder)) fs::remove_all(path, ignored);
+  }
+}
+
+// Locks what this process has just made. False: another process took it for abandoned meanwhile, as it had no lock yet.
+// Where the file system knows no locks, none is taken, and nobody removes anything.
+bool Claim(const std::string& path, const UniqueFd& folder) {
+  if (!TryLock(folder) && errno == EWOULDBLOCK) return false;
+  struct stat here = {}, open = {};
+  return ::lstat(path.c_str(), &here) == 0 && ::fstat(folder.get(), &open) == 0 && here.st_ino == open.st_ino;
+}
+
+}  // namespace
 
 std::string NormalFolder(const std::string& out) {
   fs::path target = fs::path(out).lexically_normal();
@@ -33,17 +70,23 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& targe
   if (target.empty()) return InvalidArgument("output folder: its name is empty; give the path of a new folder");
   const fs::path parent = fs::path(target).parent_path();
   if (!parent.empty()) IHA_RETURN_IF_ERROR(MakeFolders(parent.string()));
-  const std::string first = fmt::format("{}.tmp.{}", target, ::getpid());
-  std::string path = first;
-  for (int i = 1; ::mkdir(path.c_str(), 0777) != 0; ++i) {
-    if (errno != EEXIST) return ErrnoStatus(path, "cannot make this folder", errno);
-    path = fmt::format("{}.{}", first, i);
+  const std::string prefix = PrefixOf(target);
+  RemoveAbandoned(prefix);
+  for (int i = 0;; ++i) {
+    // A second number tells apart the folders of one process, and of equal PIDs in several containers.
+    std::string path = fmt::format("{}{}{}", prefix, ::getpid(), i == 0 ? "" : fmt::format(".{}", i));
+    if (::mkdir(path.c_str(), 0777) != 0) {
+      if (errno == EEXIST) continue;
+      return ErrnoStatus(path, "cannot make this folder", errno);
+    }
+    UniqueFd folder = OpenFolder(path);
+    if (!folder.valid() && errno != ENOENT) return ErrnoStatus(path, "cannot open this folder", errno);
+    if (folder.valid() && Claim(path, folder)) return TemporaryFolder(target, std::move(path), std::move(folder));
   }
-  return TemporaryFolder(target, std::move(path));
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : target_(std::move(other.target_)), path_(std::exchange(other.path_, "")) {}
+    : target_(std::move(other.target_)), path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;

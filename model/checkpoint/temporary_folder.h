@@ -1,15 +1,16 @@
 // temporary_folder.h: a checkpoint folder in the making: whole at its place, or absent. Private to this folder.
 //
-// Create makes a new TARGET.tmp.PID (.1, .2, ... where a crash left one) beside the target; Commit renames it there.
-// Destroyed before Commit, it is removed with all it holds; a crash leaves it under that name. Blocking; one thread.
-// Errors: InvalidArgument (no name), those of common/file.h. Whether the target is free is the caller's to ask
-// (IsTaken).
+// Create makes a new TARGET.tmp.HOST.PID beside the target; Commit renames it there. Destroyed before Commit, it is
+// removed with all it holds. One that a crash left is removed by the next Create for the same target on the same host:
+// a living one is locked (flock), whatever PID namespace its process lives in. Blocking; one thread. Errors:
+// InvalidArgument (no name), those of common/file.h. Whether the target is free is the caller's to ask (IsTaken).
 #pragma once
 
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file.h"
 
 namespace iha::checkpoint {
 
@@ -31,9 +32,11 @@ class TemporaryFolder {
   absl::Status Commit();
 
  private:
-  TemporaryFolder(std::string target, std::string path) : target_(std::move(target)), path_(std::move(path)) {}
+  TemporaryFolder(std::string target, std::string path, UniqueFd lock)
+      : target_(std::move(target)), path_(std::move(path)), lock_(std::move(lock)) {}
   std::string target_;
   std::string path_;  // "": gone
+  UniqueFd lock_;     // of the folder
 };
 
 }  // namespace iha::checkpoint

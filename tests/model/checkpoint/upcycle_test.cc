@@ -1,8 +1,10 @@
 #include "model/checkpoint/upcycle.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <filesystem>
 
 #include "model/checkpoint/config_json.h"
+#include "model/checkpoint/temporary_folder.h"
 #include "tests/model/checkpoint/random_checkpoint.h"
 #include "tests/model/checkpoint/tensor_values.h"
 #include "tests/support/roots.h"
@@ -239,7 +242,6 @@ TEST_F(UpcycleTest, NothingIsOverwrittenOrHalfWritten) {
   ExpectEntries({"source", "file", "full", "link", "empty"});
 }
 
-// The config that is written says the function that was read, for all that a Llama config can say.
 // Tensors of another kind beside a plain config: what the config never reads is no part of the function.
 TEST_F(UpcycleTest, TensorsThatTheConfigDoesNotReadStayBehind) {
   WriteRandomCheckpoint(Path("source"), Config("llama", 4));
@@ -253,18 +255,40 @@ TEST_F(UpcycleTest, TensorsThatTheConfigDoesNotReadStayBehind) {
   }
 }
 
-TEST_F(UpcycleTest, TheFolderOfACrashIsNotAdopted) {
+TEST_F(UpcycleTest, TheFolderOfACrashIsRemovedAndNotAdopted) {
   WriteRandomCheckpoint(Path("source"), Config("llama", 4));
-  const std::string left = fmt::format("out.tmp.{}", ::getpid());  // a container's next run has the same PID
-  fs::create_directory(Path(left));
-  WriteText(Path(left + "/added_tokens.json"), "{}");
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof(host) - 1), 0);
+  const std::string prefix = fmt::format("out.tmp.{}.", host);
+  // A container's next run has the same PID. Another process' folder is told by its lock, not by its number.
+  const std::string same = fmt::format("{}{}", prefix, ::getpid()), others = prefix + "1", alive = prefix + "2.1";
+  const std::vector<std::string> kept = {alive, "out.tmp.elsewhere.3", prefix + "3x",
+                                         fmt::format("out2.tmp.{}.3", host)};
+  for (const std::string& name : {same, others, kept[0], kept[1], kept[2], kept[3]}) {
+    fs::create_directory(Path(name));
+    WriteText(Path(name + "/added_tokens.json"), "{}");
+  }
+  const int lock = ::open(Path(alive).c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
   Make("source", "out", {.pseudo_heads = 2});
   EXPECT_FALSE(fs::exists(Path("out/added_tokens.json")));
-  EXPECT_TRUE(fs::exists(Path(left + "/added_tokens.json")));
-  ExpectEntries({"source", "out", left});
+  ExpectEntries({"source", "out", kept[0], kept[1], kept[2], kept[3]});
+  ::close(lock);
   EXPECT_THAT(Message(Upcycle(Path("source"), "", {}).status()), HasSubstr("name is empty"));
 }
 
+TEST_F(UpcycleTest, AFolderInTheMakingIsLocked) {
+  auto first = TemporaryFolder::Create(Path("out")), second = TemporaryFolder::Create(Path("out"));
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_NE(first->path(), second->path());
+  EXPECT_TRUE(fs::exists(first->path()) && fs::exists(second->path()));
+  WriteText(first->path() + "/file", "1");
+  ASSERT_TRUE(first->Commit().ok());
+  EXPECT_EQ(ReadText(Path("out/file")), "1");
+  EXPECT_THAT(Message(second->Commit()), HasSubstr("something else made it meanwhile"));
+}
+
+// The config that is written says the function that was read, for all that a Llama config can say.
 TEST(LlamaConfigJsonTest, RoundTripsEveryCase) {
   IHA_REQUIRE_CASES(cases);
   int count = 0;
