@@ -77,6 +77,9 @@ absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool 
 }  // namespace
 
 absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return InvalidArgument("{}:1:1: begins with a byte order mark; save it as UTF-8 without one", where);
+  }
   return Parse<Json>(text, where, /*comments=*/false);
 }
 
@@ -98,7 +101,7 @@ absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text,
 }
 
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, int64_t max_bytes) {
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, max_bytes));
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, max_bytes));
   return ParseJson(text, path);
 }
 

@@ -19,11 +19,13 @@ namespace iha {
 // Objects and arrays nested deeper are refused: whoever walks a value recurses.
 inline constexpr int kMaxJsonDepth = 200;
 
-// Strict JSON, valid UTF-8, one value. `where` ("sweep.json", "stdin:7") begins the message, followed by line:column.
+// Strict JSON, valid UTF-8 without a byte order mark, one value; a field that an object gives twice has its last value.
+// `where` ("sweep.json", "stdin:7") begins the message, followed by line:column.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view where);
 // The same with // and /* */ comments, keys in order of the text: what people write by hand. Refuses a field that an
 // object gives twice.
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where);
+// Of a regular file: nothing else is waited for.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 
 // The value as int64_t if it is written as a whole number and fits: the parser keeps what is above 2^63 - 1 as an

@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/status_macros.h"
+#include "model/checkpoint/config.h"
 #include "model/checkpoint/model_folder.h"
 #include "model/fake_model.h"
 
@@ -74,7 +75,7 @@ absl::StatusOr<int64_t> Integer(const nlohmann::json& object, const char* path, 
 
 absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& dir) {
   const std::string path = dir + "/config.json";
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, checkpoint::kMaxConfigBytes));
   const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
   if (!config.is_object()) return InvalidArgument("{}: not a JSON object", path);
   if (!checkpoint::IsFakeFolder(dir)) {

@@ -16,7 +16,8 @@ namespace {
 absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
   OpenedBackend opened;
   IHA_ASSIGN_OR_RETURN(opened.backend, FakeModel::Load(folder));
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/generation_config.json"));
+  IHA_ASSIGN_OR_RETURN(const std::string text,
+                       ReadRegularFile(folder + "/generation_config.json", checkpoint::kMaxConfigBytes));
   IHA_ASSIGN_OR_RETURN(const checkpoint::GenerationConfig generation, checkpoint::ParseGenerationConfig(text));
   opened.eos = generation.eos_token_ids;
   return opened;

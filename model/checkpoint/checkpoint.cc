@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
 constexpr int64_t kMaxIndexBytes = int64_t{256} << 20;
 
 bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }

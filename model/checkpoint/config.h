@@ -110,6 +110,8 @@ struct ModelConfig {
   std::string FunctionBytes() const;
 };
 
+// A larger config.json or generation_config.json is none.
+inline constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
 // `json_text`: the file's contents.
 absl::StatusOr<ModelConfig> ParseModelConfig(std::string_view json_text);
 

@@ -10,7 +10,7 @@
 namespace iha::checkpoint {
 
 bool IsFakeFolder(const std::string& folder) {
-  const absl::StatusOr<nlohmann::json> config = ReadJsonFile(folder + "/config.json");
+  const absl::StatusOr<nlohmann::json> config = ReadJsonFile(folder + "/config.json", kMaxConfigBytes);
   return config.ok() && config->is_object() && config->value("model_type", nlohmann::json()) == kFakeModelType;
 }
 
@@ -20,7 +20,7 @@ absl::Status CheckModelFolder(const std::string& folder) {
 
 absl::StatusOr<Digest> WeightsDigestOf(const std::string& folder) {
   if (IsFakeFolder(folder)) {
-    IHA_ASSIGN_OR_RETURN(const std::string config, ReadFile(folder + "/config.json"));
+    IHA_ASSIGN_OR_RETURN(const std::string config, ReadRegularFile(folder + "/config.json", kMaxConfigBytes));
     return FakeWeightsDigest(config);
   }
   IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));

@@ -8,6 +8,7 @@
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "model/tokenizer/added_tokens.h"
@@ -23,11 +24,11 @@ namespace {
 
 // Llama 3's file has 9 MB, Gemma 3's 33 MB.
 constexpr int64_t kMaxFileBytes = int64_t{512} << 20;
+constexpr const char* kVersion = "1.0";
 
-absl::StatusOr<Json> ParseJson(std::string_view text) {
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return InvalidArgument("not valid JSON (truncated or damaged?)");
-  if (!value.is_object()) return InvalidArgument("found {}, expected an object", JsonKind(value));
+absl::StatusOr<Json> ParseObject(std::string_view text, const std::string& file) {
+  IHA_ASSIGN_OR_RETURN(Json value, ParseJson(text, file));
+  if (!value.is_object()) return InvalidArgument("{}: found {}, expected an object", file, JsonKind(value));
   return value;
 }
 
@@ -89,10 +90,8 @@ absl::StatusOr<std::optional<std::string>> ReadIfThere(const std::string& path) 
   return *std::move(text);
 }
 
-absl::StatusOr<Config> ParseConfig(std::string_view text) {
+absl::StatusOr<Config> ParseConfig(const Json& json) {
   Config config;
-  if (text.empty()) return config;
-  IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
   IHA_ASSIGN_OR_RETURN(config.chat, ParseTemplates(json));
   for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
     if (Find(json, key) == nullptr) continue;
@@ -113,7 +112,7 @@ struct Tokenizer::Impl {
   PostProcessor post_processor;
   DecoderSpec decoder;
 
-  absl::Status Parse(std::string_view tokenizer_json);
+  absl::Status Parse(const Json& json);
   // Added tokens and normalized text between them.
   Pieces Segment(std::string_view valid, bool parse_special) const;
   void AppendNormalized(std::string text, bool at_start, bool parse_special, Pieces* pieces) const;
@@ -121,8 +120,9 @@ struct Tokenizer::Impl {
   const std::string* DecodedText(int32_t id, bool skip_special) const;
 };
 
-absl::Status Tokenizer::Impl::Parse(std::string_view tokenizer_json) {
-  IHA_ASSIGN_OR_RETURN(const Json json, ParseJson(tokenizer_json));
+absl::Status Tokenizer::Impl::Parse(const Json& json) {
+  IHA_ASSIGN_OR_RETURN(const std::string version, GetString(json, "version", "", kVersion));
+  if (version != kVersion) return Unsupported("version", version, {kVersion});
   IHA_ASSIGN_OR_RETURN(bpe, Bpe::Parse(FieldOrNull(json, "model"), "model"));
   IHA_ASSIGN_OR_RETURN(normalizer, Normalizer::Parse(FieldOrNull(json, "normalizer"), "normalizer"));
   IHA_ASSIGN_OR_RETURN(added, AddedTokens::Parse(FieldOrNull(json, "added_tokens"), *bpe, normalizer.get()));
@@ -173,12 +173,16 @@ absl::StatusOr<std::unique_ptr<const Tokenizer>> Tokenizer::Build(std::string_vi
                                                                   std::optional<ChatTemplates> template_files,
                                                                   const std::string& prefix) {
   auto impl = std::make_unique<Impl>();
-  if (absl::Status status = impl->Parse(tokenizer_json); !status.ok()) {
-    return Annotate(status, prefix + "tokenizer.json");
+  {
+    IHA_ASSIGN_OR_RETURN(const Json json, ParseObject(tokenizer_json, prefix + "tokenizer.json"));
+    IHA_RETURN_IF_ERROR(Annotate(impl->Parse(json), prefix + "tokenizer.json"));
   }
-  absl::StatusOr<Config> config = ParseConfig(config_json);
-  if (!config.ok()) return Annotate(config.status(), prefix + "tokenizer_config.json");
-  impl->config = *std::move(config);
+  if (!config_json.empty()) {
+    IHA_ASSIGN_OR_RETURN(const Json json, ParseObject(config_json, prefix + "tokenizer_config.json"));
+    absl::StatusOr<Config> config = ParseConfig(json);
+    if (!config.ok()) return Annotate(config.status(), prefix + "tokenizer_config.json");
+    impl->config = *std::move(config);
+  }
   if (template_files.has_value()) impl->config.chat = *std::move(template_files);
   CanonicalWriter writer("iha.tokenizer", 1);
   writer.String(tokenizer_json).String(impl->config.chat.text).List(impl->config.special.size());

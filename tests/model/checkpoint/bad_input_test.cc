@@ -9,6 +9,7 @@
 
 #include "model/checkpoint/inspect.h"
 #include "model/checkpoint/json_check.h"
+#include "model/checkpoint/model_folder.h"
 #include "tests/model/checkpoint/random_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -187,6 +188,7 @@ TEST_F(BadCheckpoint, PipesAreNotWaitedFor) {
     if (there) std::filesystem::rename(path, kept);
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
     ExpectRefused({name, "is no regular file"});
+    EXPECT_FALSE(IsFakeFolder(dir_.path()));
     std::filesystem::remove(path);
     if (there) std::filesystem::rename(kept, path);
   }
