@@ -3,11 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <iostream>
 
 #include "cli/command.h"
 #include "common/data_root.h"
-#include "common/errors.h"
 #include "common/module_path.h"
 #include "common/usage_error.h"
 #include "common/version.h"
@@ -33,13 +31,7 @@ int Main(int argc, char** argv) {
                          AddTokenize, AddToolCommands, AddScore, AddRank}) {
     add(app, command);
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << "iha-eval: " << UsageMessage(app, error, argc, argv) << "\n";
-    return kExitUsage;
-  }
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return command.exit_code;
 }
 

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <iostream>
 #include <optional>
 #include <vector>
 
+#include "common/errors.h"
 #include "common/nearest.h"
 #include "common/text.h"
 
@@ -43,17 +45,47 @@ bool LooksLikeOption(const std::string& word) {
   return word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0;
 }
 
+// An option as it was typed.
+struct TypedOption {
+  std::string name;
+  const CLI::Option* option = nullptr;  // none: the command has no such option
+  size_t values = 0;                    // the words behind it that it takes in any case, whatever they look like
+};
+
+std::optional<TypedOption> ReadOption(const Place& place, const std::string& word) {
+  if (!LooksLikeOption(word)) return std::nullopt;
+  const size_t equals = word.find('=');
+  const bool is_long = word[1] == '-';
+  TypedOption typed{.name = word.substr(0, equals)};
+  typed.option = place.app->get_option_no_throw(is_long ? typed.name : typed.name.substr(0, 2));
+  if (typed.option != nullptr && equals == std::string::npos) {
+    typed.values = static_cast<size_t>(std::max(0, typed.option->get_items_expected_min()));
+  }
+  return typed;
+}
+
 // The first option that the command does not have, as it was typed; empty when all are known.
 std::string UnknownOption(const Place& place, const std::vector<std::string>& words) {
   for (size_t i = place.first; i < words.size() && words[i] != "--"; i++) {
-    if (!LooksLikeOption(words[i])) continue;
-    const size_t equals = words[i].find('=');
-    const bool is_long = words[i][1] == '-';
-    const std::string name = words[i].substr(0, equals);
-    const CLI::Option* option = place.app->get_option_no_throw(is_long ? name : name.substr(0, 2));
-    if (option == nullptr) return name;
-    // The words that it takes as values, whatever they look like.
-    if (equals == std::string::npos) i += static_cast<size_t>(std::max(0, option->get_items_expected_min()));
+    const std::optional<TypedOption> typed = ReadOption(place, words[i]);
+    if (!typed.has_value()) continue;
+    if (typed->option == nullptr) return typed->name;
+    i += typed->values;
+  }
+  return "";
+}
+
+// What is wrong when an option would take the name of another one for its value; else empty.
+std::string SwallowedOption(const Place& place, const std::vector<std::string>& words) {
+  for (size_t i = place.first; i < words.size() && words[i] != "--"; i++) {
+    const std::optional<TypedOption> typed = ReadOption(place, words[i]);
+    if (!typed.has_value()) continue;
+    for (size_t last = i + typed->values; i < last && i + 1 < words.size(); i++) {
+      const std::optional<TypedOption> value = ReadOption(place, words[i + 1]);
+      if (!value.has_value() || value->option == nullptr) continue;
+      return fmt::format("{}: expected {}, found the option {}", typed->name,
+                         typed->values == 1 ? "a value" : fmt::format("{} values", typed->values), value->name);
+    }
   }
   return "";
 }
@@ -93,10 +125,21 @@ std::string Describe(const Place& place, const std::vector<std::string>& words, 
 
 }  // namespace
 
-std::string UsageMessage(const CLI::App& app, const CLI::Error& error, int argc, const char* const* argv) {
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> words(argv, argv + argc);
   const Place place = FindPlace(app, words);
-  return TerminalSafe(fmt::format("{}; see {} --help", Describe(place, words, error), place.path));
+  std::string problem = SwallowedOption(place, words);
+  if (problem.empty()) {
+    try {
+      app.parse(argc, argv);
+      return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+      problem = Describe(place, words, error);
+    }
+  }
+  std::cerr << TerminalSafe(fmt::format("{}: {}; see {} --help", app.get_name(), problem, place.path)) << std::endl;
+  return kExitUsage;
 }
 
 }  // namespace iha

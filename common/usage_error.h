@@ -1,17 +1,19 @@
-// usage_error.h: what a program says when its command line cannot be parsed. Thread: main.
+// usage_error.h: a program's command line, and what it says when that cannot be parsed. Thread: main.
 #pragma once
 
-#include <string>
+#include <optional>
 
 namespace CLI {
 class App;
-class Error;
 }  // namespace CLI
 
 namespace iha {
 
-// One line, safe for a terminal: the first word of argv that the named command does not know, with the nearest name
-// that it does, else what the parser says; then the --help of that command. `app` is the root, after the failed parse.
-std::string UsageMessage(const CLI::App& app, const CLI::Error& error, int argc, const char* const* argv);
+// Parses and runs the callbacks. The exit code if the program ends with that: 0 after --help or --version; kExitUsage
+// after one line "PROGRAM: ...; see PROGRAM COMMAND --help" on stderr, safe for a terminal. It tells the first option
+// that would take another one's name for its value ("--out --json", which the parser lets pass; --out=--json is meant),
+// else the first word that the command does not know, with the nearest that it does, else what the parser says.
+// `app` is the root, named as the program.
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace iha

@@ -99,13 +99,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tls-client-ca", flags.server.tls_client_ca, "PEM: clients must have a certificate it signed");
   app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
   app.footer("Example:\n  iha-coordinator --listen 127.0.0.1:7000 --db sweeps.db");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    Print(UsageMessage(app, error, argc, argv));
-    return kExitUsage;
-  }
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return Run(std::move(flags));
 }
 

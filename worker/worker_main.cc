@@ -20,6 +20,7 @@
 #include "common/usage_error.h"
 #include "common/version.h"
 #include "model/backend_module.h"
+#include "proto/codec/check.h"
 #include "proto/link/address.h"
 #include "proto/link/grpc_log.h"
 #include "worker/engine/kv_budget.h"
@@ -153,7 +154,9 @@ int Main(int argc, char** argv) {
   app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
   app.add_option("--data-root", flags.data_root, "benchmark data");
   app.add_option("--graders", flags.graders, "folder with the libraries of math.minerva and math.prm800k");
-  app.add_option("--id", flags.id, "worker name; default host-pid");
+  app.add_option("--id", flags.id, "worker name; default host-pid")->check([](const std::string& id) {
+    return codec::IsId(id) ? std::string() : fmt::format("found \"{}\"; expected {}", id, codec::kIdRule);
+  });
   app.add_flag("--exit-when-done", flags.exit_when_done, "end when no unfinished job is left");
   app.add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator")
       ->check(WholeNumber(0, 1 << 30));
@@ -164,13 +167,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tls-key", flags.endpoint.tls_key, "PEM client key");
   app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
   app.footer("Example:\n  iha-worker --coordinator eval-host:7000 --device cpu --models-root /models");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    Print(UsageMessage(app, error, argc, argv));
-    return kExitUsage;
-  }
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return Run(std::move(flags));
 }
 

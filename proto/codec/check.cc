@@ -48,14 +48,18 @@ double Check::Real(const char* field, double value, double min, double max) cons
   return value;
 }
 
-std::string Check::Id(const char* field, const std::string& value) const {
+static_assert(kMaxIdBytes == 128, "kIdRule says so");
+
+bool IsId(std::string_view value) {
   const auto allowed = [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == ':' || c == '-';
   };
-  if (value.empty() || value.size() > kMaxIdBytes || !std::all_of(value.begin(), value.end(), allowed)) {
-    Fail(field, fmt::format("\"{}\"", value), fmt::format("1 to {} characters of [A-Za-z0-9._:-]", kMaxIdBytes));
-  }
+  return !value.empty() && value.size() <= kMaxIdBytes && std::all_of(value.begin(), value.end(), allowed);
+}
+
+std::string Check::Id(const char* field, const std::string& value) const {
+  if (!IsId(value)) Fail(field, fmt::format("\"{}\"", value), kIdRule);
   return value;
 }
 

@@ -1,5 +1,5 @@
 // check.h: the checks of the codec, each with the path of the field: "SweepSpec.entries[3].sampling.top_p: found 1.5,
-// expected a number in (0, 1]". For the codec's own files only.
+// expected a number in (0, 1]". For the codec's own files only, but IsId.
 //
 // A Check is a place in a message; it lives on the stack of the function that reads that place. The first failure of a
 // message stays in its status, later ones are dropped, and values read after a failure are not used. Costs nothing but
@@ -15,6 +15,10 @@
 #include "common/digest.h"
 
 namespace iha::codec {
+
+// Names that a peer chooses: 1 to kMaxIdBytes characters of [A-Za-z0-9._:-].
+bool IsId(std::string_view value);
+inline constexpr char kIdRule[] = "1 to 128 characters of [A-Za-z0-9._:-]";
 
 class Check {
  public:
@@ -35,7 +39,7 @@ class Check {
   int32_t Int32(const char* field, int32_t value, int32_t min, int32_t max) const;
   // Finite and in [min, max].
   double Real(const char* field, double value, double min, double max) const;
-  // 1 to kMaxIdBytes characters of [A-Za-z0-9._:-].
+  // IsId.
   std::string Id(const char* field, const std::string& value) const;
   // Valid UTF-8 without control characters, at most max_bytes.
   std::string Line(const char* field, const std::string& value, size_t max_bytes) const;

@@ -83,6 +83,31 @@ TEST_F(BadInput, AMistypedWordIsNamedWithTheNearestOne) {
   Expect({"iha-eval", "bench", "show", "gsm8k", "b", "c"}, 2, "unexpected argument \"b\"");
 }
 
+TEST_F(BadInput, NoOptionIsTakenForAValue) {
+  Expect({"iha-worker", "--coordinator", "unix:/x", "--model", "x", "--deadline", "1"}, 2,
+         "iha-worker: --model: expected 2 values, found the option --deadline; see iha-worker --help");
+  Expect({"iha-worker", "--coordinator", "unix:/x", "--model", "--device"}, 2, "found the option --device");
+  Expect({"iha-coordinator", "--listen", "unix:/x", "--db", "--token-file=x"}, 2,
+         "--db: expected a value, found the option --token-file; see iha-coordinator --help");
+  Expect({"iha-eval", "import", "gguf", "x", "--out", "--dtype", "f32"}, 2,
+         "--out: expected a value, found the option --dtype; see iha-eval import gguf --help");
+  Expect({"iha-tool", "generate", "--model", "x", "--stop", "-h"}, 2, "--stop: expected a value, found the option -h");
+  // One that is meant to be the value; and what lies behind "--".
+  Expect({"iha-eval", "generate", "--model", Path("none"), "--stop=--json"}, 3, "no such folder");
+  Expect({"iha-eval", "inspect", "--", "--json"}, 3, "--json: no such folder");
+  EXPECT_FALSE(std::filesystem::exists("--dtype"));
+}
+
+TEST_F(BadInput, AWorkersNameIsCheckedBeforeItConnects) {
+  for (const std::string& id : {std::string(), std::string("a b"), std::string("a\nb"), std::string(129, 'x')}) {
+    Expect({"iha-worker", "--coordinator", "unix:" + Path("none"), "--id", id}, 2,
+           "expected 1 to 128 characters of [A-Za-z0-9._:-]; see iha-worker --help");
+  }
+  Expect({"iha-worker", "--coordinator", "unix:" + Path("none"), "--id", std::string(128, 'x'), "--deadline", "0",
+          "--models-root", Path("none")},
+         3, "no such folder");
+}
+
 TEST_F(BadInput, MessagesSpeakOfTheProgramThatWasTyped) {
   Expect({"iha-eval", "generate", "--model", Path("none")}, 3,
          "iha-eval generate: " + Path("none") + ": no such folder");

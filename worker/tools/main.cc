@@ -21,15 +21,10 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
-  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddMachinePeak})
+  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddMachinePeak}) {
     add(app, tool);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << tool.program << ": " << UsageMessage(app, error, argc, argv) << "\n";
-    return kExitUsage;
   }
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return tool.exit_code;
 }
 
