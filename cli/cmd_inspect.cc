@@ -24,7 +24,12 @@ struct Flags {
 int RunInspect(const Flags& flags) {
   const auto opened = checkpoint::Checkpoint::Open(flags.directory);
   if (!opened.ok()) return Fail("inspect", opened.status());
-  const std::vector<int64_t> lengths = flags.lengths.empty() ? std::vector<int64_t>{1024, 4096} : flags.lengths;
+  std::vector<int64_t> lengths = flags.lengths;
+  if (lengths.empty()) {
+    // What the model cannot be given says nothing about it.
+    for (const int64_t length : {1024, 4096}) lengths.push_back(std::min(length, opened->config().context_tokens));
+    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  }
   const checkpoint::Inspection inspection = checkpoint::Inspect(*opened, lengths);
   std::cout << (flags.json ? checkpoint::InspectionJson(inspection) + "\n" : checkpoint::InspectionText(inspection));
   return kExitOk;
@@ -59,7 +64,8 @@ void AddInspect(CLI::App& app, Command& command) {
   inspect->add_option("directory", flags->directory, "checkpoint directory")->required();
   inspect
       ->add_option("--lengths", flags->lengths,
-                   "prompt lengths that FLOP per token are given at; else 1024,4096, with --against the context")
+                   "prompt lengths that FLOP per token are given at; else 1024,4096 (the context if shorter), with "
+                   "--against the context")
       ->delimiter(',')
       ->check(WholeNumber(1, uint64_t{1} << 32));
   inspect->add_option("--against", flags->against, "audit that this checkpoint costs the same FLOP; exit 5 if not");

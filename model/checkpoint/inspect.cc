@@ -133,9 +133,12 @@ std::string InspectionText(const Inspection& inspection) {
   text += fmt::format("digest: {}\n", inspection.digest.Hex());
   for (const LengthCost& cost : inspection.costs) {
     const FlopsPerToken& flops = cost.flops;
+    const char* note = cost.length == inspection.context_tokens  ? ", the context"
+                       : cost.length > inspection.context_tokens ? ", beyond the context"
+                                                                 : "";
     text +=
-        fmt::format("MFLOP per token at {} tokens: {} (linear {}, mlp {}, mix {}, scores {}, collapse {}, head {})\n",
-                    cost.length, Mega(flops.total()), Mega(flops.linear), Mega(flops.mlp), Mega(flops.mix),
+        fmt::format("MFLOP per token at {} tokens{}: {} (linear {}, mlp {}, mix {}, scores {}, collapse {}, head {})\n",
+                    cost.length, note, Mega(flops.total()), Mega(flops.linear), Mega(flops.mlp), Mega(flops.mix),
                     Mega(flops.scores), Mega(flops.collapse), Mega(flops.head));
   }
   text += fmt::format("KV bytes per token: {} (f32), {} (bf16)\n", Grouped(inspection.kv_numbers * 4),

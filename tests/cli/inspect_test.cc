@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/programs.h"
@@ -33,6 +34,29 @@ TEST(Inspect, PrintsWhatACheckpointIsAndCosts) {
   EXPECT_EQ(json["flops_per_token"].size(), 2);
   EXPECT_EQ(json["flops_per_token"][1]["length"], 128);
   EXPECT_EQ(json["digest"].get<std::string>().size(), 64);
+}
+
+TEST(Inspect, DefaultLengthsEndAtTheContext) {
+  IHA_REQUIRE_CASES(cases);
+  const TempDir dir;
+  const std::string model = cases + "/attention_oracles/global_mha";
+  std::filesystem::create_symlink(model + "/model.safetensors", dir.path() + "/model.safetensors");
+  std::ifstream file(model + "/config.json");
+  auto config = nlohmann::json::parse(file);
+  for (const auto& [context, lengths] :
+       std::map<int64_t, std::vector<int64_t>>{{300, {300}}, {2000, {1024, 2000}}, {9000, {1024, 4096}}}) {
+    config["max_position_embeddings"] = context;
+    std::ofstream(dir.path() + "/config.json") << config;
+    const RunResult result = RunProgram({"iha-eval", "inspect", dir.path(), "--json"});
+    const auto json = nlohmann::json::parse(result.out, nullptr, false);
+    std::vector<int64_t> found;
+    for (const auto& row : json["flops_per_token"]) found.push_back(row["length"]);
+    EXPECT_EQ(found, lengths) << result.err;
+  }
+  // A length that is asked for is given.
+  const RunResult result = RunProgram({"iha-eval", "inspect", dir.path(), "--lengths", "9000,9001"});
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("at 9000 tokens, the context: "), HasSubstr("at 9001 tokens, beyond the context: ")));
 }
 
 TEST(Inspect, AuditsThatTwoAreFlopMatched) {

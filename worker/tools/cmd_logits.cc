@@ -1,5 +1,6 @@
 // logits: what a checkpoint says after each of the given tokens.
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "common/file.h"
 #include "common/flag_checks.h"
 #include "common/jsonl_tool.h"
+#include "common/shutdown.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/sequence_run.h"
@@ -83,6 +85,9 @@ class Output {
 };
 
 absl::Status Run(const Flags& flags) {
+  std::atomic<bool> stop = false;
+  ShutdownSignals signals;
+  signals.Watch([&stop] { stop = true; });
   Output output(flags.out);
   IHA_ASSIGN_OR_RETURN(const std::string path, output.Path());
   IHA_ASSIGN_OR_RETURN(const model::OpenOptions open, ToOpenOptions(flags.model));
@@ -95,6 +100,7 @@ absl::Status Run(const Flags& flags) {
                        checkpoint::SafetensorsWriter::Create(
                            path, {{.name = "logits", .dtype = checkpoint::DType::kF32, .shape = shape}},
                            {{"numerics", backend.info().numerics_id}, {"weights", backend.info().weights.Hex()}}));
+  writer.StopWhen(&stop);
   IHA_RETURN_IF_ERROR(backend.ReserveCache(model::BlocksFor(sequences)));
   const model::LogitSink sink = [&writer](size_t, std::span<const float> rows) {
     return writer.Append(std::as_bytes(rows));

@@ -84,6 +84,27 @@ TEST_F(Logits, BadIdsLeaveNoFile) {
   EXPECT_NE(Run("[1]", "/nowhere/out.safetensors").exit.code, 0);
 }
 
+TEST_F(Logits, AnInterruptLeavesNothingBehind) {
+  ASSERT_TRUE(model::MakeFakeCheckpoint(dir_.path(), {.context_tokens = 1 << 20}).ok());
+  const std::string out = dir_.File("out.safetensors"), ids = dir_.File("ids.json");
+  std::ofstream(ids) << Json(std::vector<int>(1 << 20, 1)).dump();
+  // A row a step: far from done when the signal comes, which is as soon as there is something to leave behind.
+  ChildOptions options;
+  options.argv = {IHA_TOOL,  "logits", "--model", dir_.path(), "--numerics", "fake",
+                  "--chunk", "1",      "--ids",   ids,         "--out",      out};
+  auto child = ChildProcess::Spawn(options);
+  ASSERT_TRUE(child.ok()) << child.status();
+  const auto entries = [this] {
+    return std::distance(std::filesystem::directory_iterator(dir_.path()), std::filesystem::directory_iterator());
+  };
+  const auto before = entries();
+  while (entries() == before && !child->Wait(absl::Milliseconds(1)).has_value()) continue;
+  child->Kill(SIGINT);
+  const std::optional<ExitState> exit = child->Wait(absl::InfiniteDuration());
+  EXPECT_EQ(exit->code, 4) << exit->ToString();
+  EXPECT_EQ(entries(), before);
+}
+
 std::vector<std::string> WithFolders(const std::vector<std::string>& folders) {
   std::vector<std::string> arguments = {"check-oracle", "--threads", "2"};
   arguments.insert(arguments.end(), folders.begin(), folders.end());
