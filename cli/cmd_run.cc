@@ -107,6 +107,12 @@ void PrintFiles(const RunFlags& flags) {
   std::cerr << "wrote " << TerminalSafe(flags.out) << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
 }
 
+// Not on stdout: that holds what is equal in equal runs.
+std::string ProfileText(const RunOutcome& outcome) {
+  const EngineTelemetry& total = outcome.telemetry.total;
+  return OperationTable(total, outcome.peak) + TelemetrySummary(total, outcome.peak);
+}
+
 int Run(const Command& command, RunFlags flags) {
   if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
     return FailUsage("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
@@ -131,6 +137,7 @@ int Run(const Command& command, RunFlags flags) {
   const absl::StatusOr<RunOutcome> outcome = RunEmbedded(command, flags, request->spec, request->folders);
   if (!outcome.ok()) return Fail("run", outcome.status());
   std::cout << (flags.json ? reports::RenderJson(outcome->table) : reports::RenderMarkdown(outcome->table));
+  if (flags.profile) std::cerr << ProfileText(*outcome);
   PrintFiles(flags);
   if (!outcome->interrupted) return kExitOk;
   std::cerr << "iha-eval run: stopped; run the same command again to go on\n";
@@ -201,6 +208,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");
   run->add_flag("--json", flags->json, "print table.json instead of Markdown");
   run->add_flag("--quiet", flags->quiet, "no progress");
+  run->add_flag("--profile", flags->profile,
+                "where the workers' time went, by operation, beside what the machine can do: on stderr at the end");
   run->add_option("--fault", flags->fault, "arm fault points, for crash tests")->group("");
   run->add_option("--worker-fault", flags->worker_fault, "the same in each worker's first life")->group("");
   run->footer("Example:\n  iha-eval run --model SmolLM2-135M-Instruct --bench gsm8k --limit 20 --out out");

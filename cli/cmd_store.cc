@@ -8,6 +8,7 @@
 #include "benchmarks/benchmark.h"
 #include "cli/command.h"
 #include "cli/run/outputs.h"
+#include "cli/run/telemetry_report.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -68,6 +69,42 @@ absl::Status ExportSamples(const CopyFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status PrintProfile(const CopyFlags& flags, bool json) {
+  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const SweepTelemetry telemetry, ReadTelemetry(*store, sweep));
+  if (json) {
+    nlohmann::ordered_json object = {{"sweep", sweep.Hex()}};
+    object.update(ToJson(telemetry));
+    std::cout << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+    return absl::OkStatus();
+  }
+  std::cout << OperationTable(telemetry.total, std::nullopt) << TelemetrySummary(telemetry.total, std::nullopt);
+  for (const JobReport& job : telemetry.jobs) {
+    std::cout << TerminalSafe(fmt::format("{} {} (entry {}): {} tokens generated; prefill {:.2f} s, decode {:.2f} s; "
+                                          "worker processes: {}",
+                                          job.model, job.benchmark, job.entry, job.engine.generated_tokens,
+                                          absl::ToDoubleSeconds(job.engine.prefill_time),
+                                          absl::ToDoubleSeconds(job.engine.decode_time), job.processes))
+              << "\n";
+  }
+  return absl::OkStatus();
+}
+
+void AddProfile(CLI::App& app, Command& command) {
+  const auto flags = std::make_shared<CopyFlags>();
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* profile = app.add_subcommand("profile", "Where the time of a stored sweep's workers went, by operation");
+  profile->add_option("--db", flags->db, "database file")->required();
+  profile->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  profile->add_flag("--json", *json, "one JSON object, each job by itself");
+  profile->footer("Example:\n  iha-eval profile --db sweeps.db --sweep 3f2a");
+  profile->callback([flags, json, &command] {
+    const absl::Status status = PrintProfile(*flags, *json);
+    command.exit_code = status.ok() ? kExitOk : Fail("profile", status);
+  });
+}
+
 void AddBackup(CLI::App& app, Command& command) {
   const auto flags = std::make_shared<CopyFlags>();
   CLI::App* backup = app.add_subcommand("backup", "Copy a database while it is in use");
@@ -121,6 +158,7 @@ void AddStore(CLI::App& app, Command& command) {
   fsck->add_flag("--json", flags->json, "one JSON object");
   fsck->footer("Example:\n  iha-eval fsck --db sweeps.db");
   fsck->callback([flags, &command] { command.exit_code = RunFsck(*flags); });
+  AddProfile(app, command);
   AddBackup(app, command);
   AddExport(app, command);
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "common/eval_types.h"
 #include "common/ids.h"
+#include "common/telemetry.h"
 
 namespace iha {
 
@@ -118,6 +119,8 @@ struct CommitItemsRequest {  // fenced; one IMMEDIATE transaction
   Fence fence;
   JobId job_id;
   std::vector<ItemResult> items;
+  // The worker's for this job: for the record, stored whatever becomes of the items.
+  std::optional<JobTelemetry> telemetry = std::nullopt;
 };
 // Per item, in order: OK (stored or equal replay), AlreadyExists (another value stored first), Aborted (fence lost),
 // FailedPrecondition (shard final, generation missing), InvalidArgument (malformed), Internal (other grades: try

@@ -49,6 +49,15 @@ struct EngineTelemetry {
   absl::Duration model_time() const { return prefill_time + decode_time; }
 };
 
+// What one worker process has done for one job since it started. Of one process and job the report with the largest
+// sequence counts, so that a report may be lost, repeated or overtaken: nothing is added up twice.
+struct JobTelemetry {
+  int64_t incarnation = 0;  // of the process
+  int64_t sequence = 0;     // from 1; grows with each report
+  EngineTelemetry engine;
+  bool operator==(const JobTelemetry&) const = default;
+};
+
 // `sum` and `more` together; of blocks the larger number.
 void Add(const EngineTelemetry& more, EngineTelemetry& sum);
 // What came between two states of one engine, `before` the earlier one; of blocks the later number.

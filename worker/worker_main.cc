@@ -109,7 +109,8 @@ int Run(Flags flags) {
   CheckpointSource models({.folders = {flags.models.begin(), flags.models.end()},
                            .models_root = flags.models_root,
                            .threads = threads,
-                           .device = flags.device});
+                           .device = flags.device,
+                           .clock = &clock});
 
   WorkerOptions options;
   options.id = {flags.id.empty() ? fmt::format("{}-{}", HostName(), getpid()) : flags.id};

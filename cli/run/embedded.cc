@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "benchmarks/graders/math_guard.h"
+#include "cli/run/local_device.h"
 #include "cli/run/local_workers.h"
 #include "cli/run/outputs.h"
 #include "cli/run/progress.h"
@@ -213,6 +214,16 @@ absl::StatusOr<WorkersEnd> RunWorkers(const Inputs& in, const SweepId& sweep, co
                     .interrupted = *stopped && FinishedItems(after) < PlannedItems(after)};
 }
 
+// Only where operations were noted is there something to compare. Once the workers are gone, so that it has the cores.
+std::optional<MachinePeak> PeakFor(const Command& command, const RunFlags& flags, const SweepTelemetry& telemetry,
+                                   ProgressPrinter& printer) {
+  if (!flags.profile || telemetry.total.operations.empty()) return std::nullopt;
+  const absl::StatusOr<MachinePeak> peak = LocalMachinePeak(command.program_folder, ThreadsOf(flags));
+  if (peak.ok()) return *peak;
+  printer.Say(fmt::format("note: --profile without the machine's peak: {}", std::string(peak.status().message())));
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
@@ -243,15 +254,24 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   } else {
     IHA_RETURN_IF_ERROR(CheckSameWeights(service->store(), sweep, folders));
   }
+  const absl::Time ended = absl::Now();
+  IHA_ASSIGN_OR_RETURN(SweepTelemetry telemetry, ReadTelemetry(service->store(), sweep));
+  const std::optional<MachinePeak> peak = PeakFor(command, flags, telemetry, printer);
   const RunRecord record{.started = started,
-                         .ended = absl::Now(),
+                         .ended = ended,
                          .workers = flags.workers,
                          .worker_restarts = end.restarts,
                          .threads = ThreadsOf(flags),
                          .db = db,
-                         .command = command.line};
+                         .command = command.line,
+                         .telemetry = telemetry,
+                         .machine_peak = peak};
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
-  return RunOutcome{.sweep = sweep, .table = std::move(table), .interrupted = end.interrupted};
+  return RunOutcome{.sweep = sweep,
+                    .table = std::move(table),
+                    .telemetry = std::move(telemetry),
+                    .peak = peak,
+                    .interrupted = end.interrupted};
 }
 
 }  // namespace iha::cli

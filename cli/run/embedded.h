@@ -5,11 +5,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "cli/command.h"
 #include "cli/run/run_flags.h"
+#include "cli/run/telemetry_report.h"
 #include "common/eval_types.h"
 #include "reports/table.h"
 
@@ -18,6 +20,8 @@ namespace iha::cli {
 struct RunOutcome {
   SweepId sweep;
   reports::Table table;
+  SweepTelemetry telemetry;         // of all its workers, earlier runs of the same sweep included
+  std::optional<MachinePeak> peak;  // of --profile, where operations were noted
   bool interrupted = false;
 };
 

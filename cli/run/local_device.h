@@ -1,14 +1,19 @@
-// local_device.h: the GPU of this host, as numerics ids name it. Blocking (a second); thread: any.
+// local_device.h: this host: its GPU as numerics ids name it, and what its CPU can do. Blocking (a second); thread:
+// any.
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/telemetry.h"
 
 namespace iha::cli {
 
 // "torch-cuda-sm_90" of device "cuda", from iha-tool in `program_folder`: LibTorch is not loaded into this process.
 // Unavailable: no such device or build; the message is the tool's.
 absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder);
+
+// Measured by iha-tool, which has the kernels. Unavailable: it could not; the message is the tool's.
+absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads);
 
 }  // namespace iha::cli

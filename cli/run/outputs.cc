@@ -79,6 +79,8 @@ std::string RunJson(const RunRecord& record, const SweepId& sweep) {
   json["threads_per_worker"] = record.threads;
   json["db"] = record.db;
   json["command"] = record.command;
+  json["telemetry"] = ToJson(record.telemetry);
+  json["machine_peak"] = record.machine_peak.has_value() ? ToJson(*record.machine_peak) : Json(nullptr);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

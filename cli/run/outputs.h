@@ -2,12 +2,13 @@
 // samples.jsonl and run.json (docs/formats.md). All but run.json depend on the stored rows only. Blocking.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cli/run/telemetry_report.h"
 #include "coordinator/store/store.h"
-#include "nlohmann/json_fwd.hpp"
 #include "reports/table.h"
 
 namespace iha::cli {
@@ -21,6 +22,8 @@ struct RunRecord {
   int threads = 0;
   std::string db;
   std::string command;
+  SweepTelemetry telemetry;
+  std::optional<MachinePeak> machine_peak;
 };
 
 // Writes all five into `folder` (made if absent); returns the table that they show.

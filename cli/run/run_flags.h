@@ -45,6 +45,7 @@ struct RunFlags {
   std::string baseline;
   bool json = false;
   bool quiet = false;
+  bool profile = false;
   std::string fault;         // fault points armed in this process, for crash tests
   std::string worker_fault;  // the same in each worker's first life
 };

@@ -197,6 +197,9 @@ absl::Status ResultIngest::CommitAll(WriteTxn& txn, const std::vector<absl::Stat
     landed = landed || outcome.ok();
     reply->outcomes.push_back(std::move(outcome));
   }
+  if (const auto& telemetry = context->request.telemetry; telemetry.has_value()) {
+    IHA_RETURN_IF_ERROR(txn.PutTelemetry({.job = job->id, .worker = context->request.worker, .telemetry = *telemetry}));
+  }
   reply->shard_done = shard->state == ShardState::kDone;
   if (!landed || IsFinal(shard->state) || context->request.fence != shard->fence) return absl::OkStatus();
   return FinishIfComplete(txn, *context, reply);

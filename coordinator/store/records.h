@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/eval_types.h"
 #include "common/ids.h"
+#include "common/telemetry.h"
 #include "coordinator/state/shard_machine.h"
 
 namespace iha::coordinator {
@@ -120,6 +121,13 @@ struct AverageRankRecord {
   int32_t model_index = 0;
   Digest items_digest;
   std::optional<double> value;  // absent: the model has no metric
+};
+
+// What one worker process did for one job; for the record only.
+struct TelemetryRecord {
+  JobId job;
+  WorkerId worker;
+  JobTelemetry telemetry;
 };
 
 struct JobCounts {

@@ -258,11 +258,56 @@ constexpr const char* kGroups = R"sql(
 ALTER TABLE grade ADD COLUMN same_as INTEGER NOT NULL DEFAULT -1 CHECK (same_as BETWEEN -1 AND k);
 )sql";
 
+// 5. What worker processes did and how long it took: one row a process and job, replaced by its later reports. Nothing
+// here is part of a result. Rows before this version have none.
+constexpr const char* kTelemetry = R"sql(
+CREATE TABLE telemetry (
+  job                  BLOB NOT NULL REFERENCES job(id),
+  worker               TEXT NOT NULL,
+  incarnation          INTEGER NOT NULL,
+  sequence             INTEGER NOT NULL CHECK (sequence > 0),
+  prompt_tokens        INTEGER NOT NULL,
+  reused_tokens        INTEGER NOT NULL,
+  prefill_tokens       INTEGER NOT NULL,
+  decode_tokens        INTEGER NOT NULL,
+  generated_tokens     INTEGER NOT NULL,
+  steps                INTEGER NOT NULL,
+  step_sequences       INTEGER NOT NULL,
+  preemptions          INTEGER NOT NULL,
+  prefix_hit_blocks    INTEGER NOT NULL,
+  prefix_lookup_blocks INTEGER NOT NULL,
+  kv_blocks            INTEGER NOT NULL,
+  kv_blocks_peak       INTEGER NOT NULL,
+  prefill_ns           INTEGER NOT NULL,
+  decode_ns            INTEGER NOT NULL,
+  schedule_ns          INTEGER NOT NULL,
+  sample_ns            INTEGER NOT NULL,
+  PRIMARY KEY (job, worker, incarnation)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER telemetry_grows BEFORE UPDATE ON telemetry WHEN NEW.sequence <= OLD.sequence
+BEGIN SELECT RAISE(ABORT, 'a later report takes the place of an earlier one, never the other way'); END;
+
+CREATE TABLE telemetry_op (
+  job         BLOB NOT NULL,
+  worker      TEXT NOT NULL,
+  incarnation INTEGER NOT NULL,
+  ord         INTEGER NOT NULL,
+  name        TEXT NOT NULL,
+  calls       INTEGER NOT NULL,
+  time_ns     INTEGER NOT NULL,
+  flops       REAL NOT NULL,
+  bytes       REAL NOT NULL,
+  PRIMARY KEY (job, worker, incarnation, ord),
+  FOREIGN KEY (job, worker, incarnation) REFERENCES telemetry(job, worker, incarnation)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
     {kWork, kResults, nullptr},
     {kPermanent, nullptr, nullptr},
     {kGroups, nullptr, nullptr},
+    {kTelemetry, nullptr, nullptr},
 };
 
 // 0 for an empty file.

@@ -58,6 +58,10 @@ class SqliteTxn final : public WriteTxn {
   absl::Status PutMetricValue(const MetricValueRecord& value) override;
   absl::Status PutAverageRank(const AverageRankRecord& rank) override;
 
+  // sqlite_txn_telemetry.cc
+  ListOr<TelemetryRecord> Telemetry(const JobId& job) override;
+  absl::Status PutTelemetry(const TelemetryRecord& record) override;
+
   // sqlite_txn_results.cc
   ListOr<int64_t> MissingItems(const JobId& job, ItemRange range) override;
   MaybeOr<Digest> ItemHash(const JobId& job, int64_t item) override;

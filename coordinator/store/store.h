@@ -83,6 +83,7 @@ class ReadTxn {
   virtual ListOr<reports::ItemRow> ItemRows(const JobRecord& job) = 0;  // as snapshots show them
   virtual ListOr<MetricValueRecord> MetricValues(const JobId& job) = 0;
   virtual ListOr<AverageRankRecord> AverageRanks(const SweepId& sweep) = 0;
+  virtual ListOr<TelemetryRecord> Telemetry(const JobId& job) = 0;  // one a worker process, by name and incarnation
 };
 
 class WriteTxn : public ReadTxn {
@@ -113,6 +114,8 @@ class WriteTxn : public ReadTxn {
   virtual absl::Status InsertGrades(const JobId& job, const std::string& grader_version, const ItemResult& item) = 0;
   virtual absl::Status PutMetricValue(const MetricValueRecord& value) = 0;
   virtual absl::Status PutAverageRank(const AverageRankRecord& rank) = 0;
+  // Takes the place of the process' earlier report on the job; an older or equal one changes nothing.
+  virtual absl::Status PutTelemetry(const TelemetryRecord& record) = 0;
 };
 
 class Store {

@@ -15,6 +15,8 @@ SweepSpec Read(const wire::SweepSpec& in, const Check& at);
 JobSpec Read(const wire::JobSpec& in, const Check& at);
 Generation Read(const wire::Generation& in, const Check& at);
 ItemResult Read(const wire::ItemResult& in, const Check& at);
+JobTelemetry Read(const wire::Telemetry& in, const Check& at);
+void Write(const JobTelemetry& in, wire::Telemetry* out);
 Fence Read(const wire::Fence& in, const Check& at);
 void Write(const Fence& in, wire::Fence* out);
 ShardId ReadShard(int64_t shard, const Check& at);

@@ -253,6 +253,7 @@ void ToWire(const CommitItemsRequest& in, wire::CommitItemsRequest* out) {
   Write(in.fence, out->mutable_fence());
   out->set_job_id(RawBytes(in.job_id.digest));
   for (const ItemResult& item : in.items) ToWire(item, out->add_items());
+  if (in.telemetry.has_value()) Write(*in.telemetry, out->mutable_telemetry());
 }
 
 absl::StatusOr<CommitItemsRequest> FromWire(const wire::CommitItemsRequest& in) {
@@ -268,6 +269,7 @@ absl::StatusOr<CommitItemsRequest> FromWire(const wire::CommitItemsRequest& in) 
   if (at.Count("items", in.items_size(), kMaxListed)) {
     for (int i = 0; i < in.items_size() && at.ok(); i++) out.items.push_back(Read(in.items(i), at.Sub("items", i)));
   }
+  if (in.has_telemetry()) out.telemetry = Read(in.telemetry(), at.Sub("telemetry"));
   return Checked(std::move(status), std::move(out));
 }
 

@@ -14,12 +14,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<std::string> Ask(const std::string& script) {
-  const iha::testing::TempDir folder;
-  const std::string tool = folder.path() + "/iha-tool";
+void MakeTool(const std::string& folder, const std::string& script) {
+  const std::string tool = folder + "/iha-tool";
   std::ofstream(tool) << "#!/bin/sh\n" << script;
   std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+}
+
+absl::StatusOr<std::string> Ask(const std::string& script) {
+  const iha::testing::TempDir folder;
+  MakeTool(folder.path(), script);
   return LocalCudaBackend(folder.path());
+}
+
+absl::StatusOr<MachinePeak> AskPeak(const std::string& script) {
+  const iha::testing::TempDir folder;
+  MakeTool(folder.path(), script);
+  return LocalMachinePeak(folder.path(), 3);
 }
 
 TEST(LocalDevice, TheToolNamesTheArchitecture) {
@@ -37,6 +47,20 @@ TEST(LocalDevice, WhatTheToolSaysIsTheError) {
     EXPECT_EQ(Ask(script).status().code(), absl::StatusCode::kUnavailable) << script;
   }
   EXPECT_EQ(LocalCudaBackend("/nonexistent").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(LocalDevice, ThePeakIsTheToolsOrAnError) {
+  const auto peak =
+      AskPeak("[ \"$*\" = 'machine-peak --threads 3' ] && echo '{\"fma_gflops\":200.5,\"read_gbs\":40}'\n");
+  ASSERT_TRUE(peak.ok()) << peak.status();
+  EXPECT_EQ(peak->threads, 3);
+  EXPECT_EQ(peak->fma_gflops, 200.5);
+  EXPECT_EQ(peak->read_gbs, 40);
+  EXPECT_EQ(AskPeak("echo 'out of memory' >&2; exit 4\n").status().message(), "out of memory");
+  for (const char* script : {"exit 0\n", "echo '[1]'\n", "echo '{\"fma_gflops\":\"x\",\"read_gbs\":40}'\n",
+                             "echo '{\"fma_gflops\":0,\"read_gbs\":40}'\n"}) {
+    EXPECT_EQ(AskPeak(script).status().code(), absl::StatusCode::kUnavailable) << script;
+  }
 }
 
 }  // namespace

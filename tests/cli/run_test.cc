@@ -139,6 +139,47 @@ TEST_F(RunTest, ASecondRunGeneratesNothingAndKeepsTheBytes) {
 }
 
 // Another sweep over the same prompts in one database takes its generations from there; another model never does.
+// Of any number of workers, of workers that were killed, of a run that was resumed: what was drawn is told once.
+TEST_F(RunTest, TelemetryIsInTheRunsRecordAndInNothingElse) {
+  const RunResult plain = Run("plain", {});
+  ASSERT_EQ(plain.exit.code, 0) << plain.err;
+  const RunResult profiled = Run("profiled", {"--workers", "2", "--profile"});
+  ASSERT_EQ(profiled.exit.code, 0) << profiled.err;
+  EXPECT_EQ(profiled.out, plain.out) << "the profile is on stderr";
+  ExpectSameResults("plain", "profiled");
+  EXPECT_THAT(profiled.err, HasSubstr("operation "));
+  EXPECT_THAT(profiled.err, HasSubstr("\nsampling, text "));
+  EXPECT_THAT(profiled.err, HasSubstr("\ndecode: "));
+  EXPECT_THAT(plain.err, ::testing::Not(HasSubstr("operation ")));
+
+  int64_t drawn = 0;
+  std::istringstream samples(Read("plain", "samples.jsonl"));
+  for (std::string line; std::getline(samples, line);) drawn += nlohmann::json::parse(line).at("tokens").get<int64_t>();
+  for (const char* out : {"plain", "profiled"}) {
+    const auto run = nlohmann::json::parse(Read(out, "run.json"));
+    EXPECT_EQ(run.at("telemetry").at("total").at("generated_tokens"), drawn) << out;
+    EXPECT_EQ(run.at("telemetry").at("jobs").size(), 4u);
+    EXPECT_TRUE(run.at("machine_peak").is_null()) << "the fake model notes no operation";
+    const RunResult stored =
+        RunProgram({"iha-eval", "profile", "--db", Out(out) + "/iha-eval.db", "--sweep", run.at("sweep"), "--json"});
+    ASSERT_EQ(stored.exit.code, 0) << stored.err;
+    auto profile = nlohmann::json::parse(stored.out);
+    EXPECT_EQ(profile.at("sweep"), run.at("sweep"));
+    profile.erase("sweep");
+    EXPECT_EQ(profile, run.at("telemetry"));
+  }
+  // A second run finds all done; the sweep's telemetry is still what it was.
+  const auto first = nlohmann::json::parse(Read("plain", "run.json")).at("telemetry");
+  ASSERT_EQ(Run("plain", {"--profile"}).exit.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(Read("plain", "run.json")).at("telemetry"), first);
+
+  const RunResult unknown =
+      RunProgram({"iha-eval", "profile", "--db", Out("plain") + "/iha-eval.db", "--sweep", "ffff"});
+  EXPECT_EQ(unknown.exit.code, 3);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_THAT(unknown.err, HasSubstr("iha-eval profile: "));
+}
+
 TEST_F(RunTest, SweepsShareGenerationsAndModelsDoNot) {
   const std::string db = dir_.path() + "/shared.db";
   ASSERT_EQ(Run("first", {"--db", db}).exit.code, 0);

@@ -160,8 +160,8 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
   }
   // What the later migrations added is taken out again.
   Execute(db.path(),
-          "ALTER TABLE attempt DROP COLUMN permanent; ALTER TABLE grade DROP COLUMN same_as; UPDATE meta SET value = "
-          "'1' WHERE key = 'schema_version'");
+          "ALTER TABLE attempt DROP COLUMN permanent; ALTER TABLE grade DROP COLUMN same_as; DROP TABLE telemetry_op; "
+          "DROP TABLE telemetry; UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 1 is older"));
 
   auto store = OpenSqliteStore({.path = db.path()});
@@ -177,6 +177,9 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
                     EXPECT_FALSE(attempts->front().permanent);
                     EXPECT_EQ(attempts->front().reason, "bad data");
                     EXPECT_TRUE(attempts->back().permanent);
+                    const auto telemetry = txn.Telemetry(StoreFixture().job());
+                    if (!telemetry.ok()) return telemetry.status();
+                    EXPECT_TRUE(telemetry->empty());
                     return absl::OkStatus();
                   })
                   .ok());

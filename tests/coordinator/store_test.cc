@@ -54,7 +54,7 @@ TEST(StoreOpen, NewerSchemaIsRefused) {
   }
   const absl::Status opened = OpenSqliteStore({.path = db.path()}).status();
   EXPECT_EQ(opened.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(MessageOf(opened), db.path() + ": schema version 9 is newer than this program's 3; use a newer iha-eval");
+  EXPECT_EQ(MessageOf(opened), db.path() + ": schema version 9 is newer than this program's 4; use a newer iha-eval");
   EXPECT_EQ(OpenSqliteStoreReadOnly(db.path()).status(), opened);
 }
 

@@ -69,6 +69,7 @@ def check_run():
     check("fsck", json.loads(run("fsck", "--db", scratch / "x.db", "--json")), "fsck")
     check("explain", json.loads(run("explain", "--db", scratch / "x.db", "--sweep", sweep, "--model", model.name,
                                     "--item", 1, "--json")), "explain")
+    check("profile", json.loads(run("profile", "--db", scratch / "x.db", "--sweep", sweep, "--json")), "profile")
     check_lines("regrade", run("regrade", "--db", scratch / "x.db", "--sweep", sweep, "--json"), "regrade")
     return sweep
 

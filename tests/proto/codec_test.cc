@@ -124,8 +124,14 @@ TEST(Codec, ResultCallRoundTrips) {
   ByteRoundTrip<wire::PutGenerationsRequest>(
       PutGenerationsRequest{SampleRequestId(), SampleWorker(), {SampleGeneration(1), SampleGeneration(2)}});
   ByteRoundTrip<wire::PutGenerationsReply>(PutGenerationsReply{{{Filled(1)}}});
-  const auto commit = ByteRoundTrip<wire::CommitItemsRequest>(CommitItemsRequest{
-      SampleRequestId(), SampleWorker(), ShardId{3}, Fence{1, 2}, JobId{Filled(9)}, {SampleItem(), SampleItem()}});
+  const auto commit = ByteRoundTrip<wire::CommitItemsRequest>(CommitItemsRequest{SampleRequestId(),
+                                                                                 SampleWorker(),
+                                                                                 ShardId{3},
+                                                                                 Fence{1, 2},
+                                                                                 JobId{Filled(9)},
+                                                                                 {SampleItem(), SampleItem()},
+                                                                                 testing::SampleTelemetry()});
+  EXPECT_EQ(commit.telemetry, testing::SampleTelemetry());
   EXPECT_EQ(commit.items.size(), 2u);
   EXPECT_EQ(commit.fence, (Fence{1, 2}));
   const auto reply = ByteRoundTrip<wire::CommitItemsReply>(
@@ -323,6 +329,33 @@ TEST(Codec, GenerationsAreCheckedEndToEnd) {
   changed = message;
   changed.set_text(std::string(kMaxTextBytes + 1, 'a'));
   EXPECT_THAT(Refusal(changed), HasSubstr("text: found 8388609 bytes"));
+}
+
+TEST(Codec, TelemetryMayBeAbsentAndIsRefusedWhereItIsBad) {
+  wire::CommitItemsRequest message;
+  CommitItemsRequest commit{SampleRequestId(), SampleWorker(), ShardId{3}, Fence{1, 2}, JobId{Filled(9)}, {}};
+  ToWire(commit, &message);
+  EXPECT_FALSE(FromWire(message)->telemetry.has_value()) << "as workers of earlier versions send it";
+  commit.telemetry = testing::SampleTelemetry();
+  const auto refusal = [&](const auto& change) {
+    ToWire(commit, &message);
+    change(*message.mutable_telemetry());
+    return Refusal(message);
+  };
+  const std::string at = "CommitItemsRequest.telemetry.";
+  EXPECT_THAT(refusal([](auto& t) { t.set_sequence(0); }), HasSubstr(at + "sequence: found 0"));
+  EXPECT_THAT(refusal([](auto& t) { t.set_incarnation(-1); }), HasSubstr(at + "incarnation: found -1"));
+  EXPECT_THAT(refusal([](auto& t) { t.set_decode_tokens(-5); }), HasSubstr(at + "decode_tokens: found -5"));
+  EXPECT_THAT(refusal([](auto& t) { t.set_kv_blocks((int64_t{1} << 53) + 1); }), HasSubstr(at + "kv_blocks: found"));
+  EXPECT_THAT(refusal([](auto& t) { t.set_sample_ns(-1); }), HasSubstr(at + "sample_ns: found -1"));
+  EXPECT_THAT(refusal([](auto& t) { t.mutable_operations(1)->set_flops(std::nan("")); }),
+              HasSubstr(at + "operations[1].flops"));
+  EXPECT_THAT(refusal([](auto& t) { t.mutable_operations(0)->set_name("\x1b[2J"); }),
+              HasSubstr(at + "operations[0].name"));
+  EXPECT_THAT(refusal([](auto& t) {
+                while (t.operations_size() < 65) *t.add_operations() = t.operations(0);
+              }),
+              HasSubstr(at + "operations"));
 }
 
 TEST(Codec, RefusesUnknownVerdictsAndReasons) {

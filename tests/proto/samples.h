@@ -98,6 +98,24 @@ inline ItemResult SampleItem() {
   return item;
 }
 
+// Every field has a value of its own.
+inline JobTelemetry SampleTelemetry(int64_t sequence = 3) {
+  JobTelemetry telemetry{.incarnation = 77, .sequence = sequence, .engine = {}};
+  EngineTelemetry& t = telemetry.engine;
+  int64_t next = 100 * sequence;
+  for (int64_t* count : {&t.prompt_tokens, &t.reused_tokens, &t.prefill_tokens, &t.decode_tokens, &t.generated_tokens,
+                         &t.steps, &t.step_sequences, &t.preemptions, &t.prefix_hit_blocks, &t.prefix_lookup_blocks,
+                         &t.kv_blocks, &t.kv_blocks_peak}) {
+    *count = ++next;
+  }
+  for (absl::Duration* time : {&t.prefill_time, &t.decode_time, &t.schedule_time, &t.sample_time}) {
+    *time = absl::Nanoseconds(++next);
+  }
+  t.operations = {{.name = "qkv", .calls = ++next, .time = absl::Nanoseconds(5), .flops = 1.5e12, .bytes = 0.25},
+                  {.name = "mlp", .calls = ++next, .time = absl::Nanoseconds(6), .flops = 2e12, .bytes = 3}};
+  return telemetry;
+}
+
 inline RequestId SampleRequestId() { return {"w1:17.a-b_c"}; }
 inline WorkerId SampleWorker() { return {"gpu-node.3:0"}; }
 

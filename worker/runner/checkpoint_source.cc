@@ -66,9 +66,10 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
   if (numerics == numerics_.end()) return InvalidArgument("numerics {}: not among this worker's", numerics_id);
   IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
   IHA_ASSIGN_OR_RETURN(const ModelOffer offer, Offer(name));
-  IHA_ASSIGN_OR_RETURN(
-      LoadedModel loaded,
-      model::OpenModel(folder, {.threads = options_.threads, .numerics = numerics->second, .device = options_.device}));
+  IHA_ASSIGN_OR_RETURN(LoadedModel loaded, model::OpenModel(folder, {.threads = options_.threads,
+                                                                     .numerics = numerics->second,
+                                                                     .device = options_.device,
+                                                                     .clock = options_.clock}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {
     offers_.erase(name);  // the next offer is of what is there now

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/eval_types.h"
 #include "worker/runner/model_source.h"
 
@@ -18,7 +19,8 @@ struct CheckpointSourceOptions {
   std::map<std::string, std::string> folders;  // name -> folder
   std::string models_root;                     // "" = none
   int threads = 1;
-  std::string device = "cpu";  // or cuda, cuda:N: the torch backend only
+  std::string device = "cpu";    // or cuda, cuda:N: the torch backend only
+  const Clock* clock = nullptr;  // of the models' profiles; null = none. Must outlive them
 };
 
 class CheckpointSource final : public ModelSource {

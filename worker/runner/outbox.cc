@@ -135,7 +135,10 @@ void Outbox::CommitShard(std::span<OutboxItem> items) {
                              .fence = items.front().fence,
                              .job_id = items.front().job,
                              .items = {}};
-  for (const OutboxItem& item : items) request.items.push_back(item.result);
+  for (const OutboxItem& item : items) {
+    request.items.push_back(item.result);
+    if (item.telemetry.has_value()) request.telemetry = item.telemetry;  // the latest
+  }
   absl::StatusOr<CommitItemsReply> reply = Internal("not sent");
   const absl::Status status = WithRetries([&] {
     reply = api_.CommitItems(request);

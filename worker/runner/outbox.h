@@ -29,6 +29,7 @@ struct OutboxItem {
   ItemResult result;
   // Grades `result` anew from texts that are stored already. Called on the outbox's thread.
   std::function<absl::Status(const std::vector<Generation>& stored, ItemResult& result)> regrade;
+  std::optional<JobTelemetry> telemetry = std::nullopt;  // the worker's for this job, when the item was finished
 };
 
 class Outbox {

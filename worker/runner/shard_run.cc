@@ -24,7 +24,7 @@ absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, benchmark
   IHA_RETURN_IF_ERROR(FetchKnown(api));
   for (size_t i = 0; i < items_.size(); i++) {
     if (items_[i].complete()) {
-      IHA_RETURN_IF_ERROR(Send(items_[i], outbox));
+      IHA_RETURN_IF_ERROR(Send(items_[i], std::nullopt, outbox));
     } else {
       IHA_RETURN_IF_ERROR(Submit(i, engine, model, events));
     }
@@ -76,7 +76,7 @@ absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedM
   return absl::OkStatus();
 }
 
-absl::Status ShardRun::OnSample(SampleDone done, Outbox& outbox) {
+absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, Outbox& outbox) {
   waiting_--;
   ItemWork& work = items_[done.item];
   if (!done.result.status.ok()) {
@@ -90,16 +90,17 @@ absl::Status ShardRun::OnSample(SampleDone done, Outbox& outbox) {
                                          .prompt_tokens = done.result.prompt_tokens};
   work.fresh[done.sample] = true;
   if (!work.complete()) return absl::OkStatus();
-  return Send(work, outbox);
+  return Send(work, std::move(telemetry), outbox);
 }
 
-absl::Status ShardRun::Send(ItemWork& work, Outbox& outbox) {
+absl::Status ShardRun::Send(ItemWork& work, std::optional<JobTelemetry> telemetry, Outbox& outbox) {
   OutboxItem item{.shard = grant_.shard,
                   .fence = grant_.fence,
                   .job = grant_.job_id,
                   .generations = {},
                   .result = {},
-                  .regrade = {}};
+                  .regrade = {},
+                  .telemetry = std::move(telemetry)};
   IHA_ASSIGN_OR_RETURN(item.result, FinishItem(grant_.job, *benchmark_, work));
   std::vector<std::string> texts;
   for (size_t sample = 0; sample < work.samples.size(); sample++) {

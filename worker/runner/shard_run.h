@@ -29,7 +29,8 @@ class ShardRun {
   absl::Status Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
                      engine::Engine& engine, EventQueue& events, Outbox& outbox);
   // Takes a sample in; the item's last one sends it to the outbox. An error fails the lease.
-  absl::Status OnSample(SampleDone done, Outbox& outbox);
+  // `telemetry` goes along with that item.
+  absl::Status OnSample(SampleDone done, JobTelemetry telemetry, Outbox& outbox);
   // Stops generating; results that still arrive are ignored by the caller (the lease is gone).
   void Abandon(engine::Engine& engine);
 
@@ -44,7 +45,7 @@ class ShardRun {
  private:
   absl::Status FetchKnown(WorkerApi& api);
   absl::Status Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events);
-  absl::Status Send(ItemWork& work, Outbox& outbox);
+  absl::Status Send(ItemWork& work, std::optional<JobTelemetry> telemetry, Outbox& outbox);
 
   const LeaseGrant grant_;
   const std::shared_ptr<const benchmarks::Benchmark> benchmark_;

@@ -8,6 +8,7 @@
 #include "common/fault_point.h"
 #include "common/retry.h"
 #include "common/status_macros.h"
+#include "worker/engine/telemetry.h"
 #include "worker/engine/tokenizer_decoder.h"
 
 namespace iha::worker {
@@ -40,7 +41,12 @@ bool Matches(const benchmarks::Benchmark& benchmark, const JobSpec& job) {
 }  // namespace
 
 Worker::Worker(WorkerApi& api, ModelSource& models, Clock& clock, WorkerOptions options)
-    : api_(api), models_(models), clock_(clock), options_(std::move(options)), events_(kEventsHigh, kEventsLow) {}
+    : api_(api),
+      models_(models),
+      clock_(clock),
+      options_(std::move(options)),
+      events_(kEventsHigh, kEventsLow),
+      ledger_(options_.incarnation) {}
 
 RequestId Worker::NextRequestId(const char* what) {
   return {fmt::format("{}.{}.{}.{}", options_.id.value, options_.incarnation, what, requests_++)};
@@ -179,6 +185,7 @@ absl::Status Worker::Load(const LeaseGrant& grant) {
   if (engine_ != nullptr && loaded_name_ == name && loaded_numerics_ == grant.job.numerics_id) return absl::OkStatus();
   engine_.reset();  // before the next model is loaded: two do not fit
   load_tokens_ = 0;
+  ledger_.StartEngine();
   loaded_name_.clear();
   Log(fmt::format("loading {}", name));
   IHA_ASSIGN_OR_RETURN(loaded_, models_.Load(name, grant.job.numerics_id));
@@ -224,7 +231,8 @@ ShardRun* Worker::Find(ShardId shard, Fence fence) {
 void Worker::Handle(SampleDone done) {
   ShardRun* run = Find(done.shard, done.fence);
   if (run == nullptr) return;  // the lease is gone; so is the need
-  const absl::Status status = run->OnSample(std::move(done), *outbox_);
+  JobTelemetry telemetry = ledger_.Account(run->grant().job_id, engine::TelemetryOf(engine_->counters()));
+  const absl::Status status = run->OnSample(std::move(done), std::move(telemetry), *outbox_);
   if (!status.ok()) Fail(*run, status);
 }
 

@@ -25,6 +25,7 @@
 #include "worker/runner/model_source.h"
 #include "worker/runner/outbox.h"
 #include "worker/runner/shard_run.h"
+#include "worker/runner/telemetry_ledger.h"
 
 namespace iha::worker {
 
@@ -105,6 +106,7 @@ class Worker {
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<LeaseKeeper> keeper_;
   std::list<ShardRun> runs_;
+  TelemetryLedger ledger_;
   absl::Duration idle_until_;
   bool all_done_ = false;
   absl::Duration load_since_;

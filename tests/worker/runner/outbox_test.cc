@@ -35,6 +35,7 @@ class Coordinator final : public WorkerApi {
   }
   absl::StatusOr<CommitItemsReply> CommitItems(const CommitItemsRequest& request) override {
     for (const ItemResult& item : request.items) committed.push_back(item.item_id);
+    telemetry.push_back(request.telemetry.has_value() ? request.telemetry->sequence : 0);
     return CommitItemsReply{.outcomes = std::vector<absl::Status>(request.items.size()), .shard_done = false};
   }
   absl::StatusOr<RegisterWorkerReply> RegisterWorker(const RegisterWorkerRequest&) override { return Unused(); }
@@ -45,6 +46,7 @@ class Coordinator final : public WorkerApi {
 
   absl::Notification open;
   std::vector<std::string> committed;  // item ids
+  std::vector<int64_t> telemetry;      // sequence of each call's, 0 without
 
  private:
   static absl::Status Unused() { return Internal("the outbox does not call this"); }
@@ -113,6 +115,25 @@ TEST(Outbox, AnItemWhoseTextIsStoredOtherwiseIsGradedAnew) {
   ASSERT_EQ(outcomes.size(), 3u);
   for (const auto& [shard, outcome] : outcomes) EXPECT_TRUE(outcome.ok()) << outcome;
   EXPECT_THAT(api.committed, ElementsAre("good", "early", "fine"));
+}
+
+TEST(Outbox, OfOneLeasesItemsTheLatestTelemetryGoesAlong) {
+  Coordinator api;
+  RealClock clock;
+  EventQueue events(64, 32);
+  {
+    Outbox outbox(api, {"w"}, 1, clock, events, [] { return false; });
+    const auto push = [&](int64_t sequence) {
+      OutboxItem item = ItemOf(1, "good");
+      if (sequence > 0) item.telemetry = JobTelemetry{.incarnation = 1, .sequence = sequence, .engine = {}};
+      outbox.Push(std::move(item));
+    };
+    push(0);  // a batch of its own, or the head of the next one: nothing was generated for it
+    for (const int64_t sequence : {3, 5, 8, 0}) push(sequence);
+    api.open.Notify();
+  }
+  EXPECT_EQ(api.committed.size(), 5u);
+  EXPECT_EQ(*std::max_element(api.telemetry.begin(), api.telemetry.end()), 8);
 }
 
 }  // namespace

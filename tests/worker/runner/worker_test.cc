@@ -197,6 +197,67 @@ TEST_F(WorkerTest, FinishesTheSweepAndEnds) {
   EXPECT_EQ(world.LeasedShards(), 0);
 }
 
+TEST_F(WorkerTest, TelemetryOfTheJobIsWhatTheEngineDid) {
+  World world;
+  world.Submit("alpha");
+  ASSERT_TRUE(RunWorker(world, "w").ok());
+  int64_t drawn = 0, prompts = 0;
+  std::vector<coordinator::TelemetryRecord> records;
+  const absl::Status read = world.store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+    const auto jobs = txn.Jobs(world.sweep);
+    if (!jobs.ok()) return jobs.status();
+    auto found = txn.Telemetry(jobs->at(0).id);
+    if (found.ok()) records = *std::move(found);
+    for (int64_t index = 0; index < kItems; index++) {
+      const auto item = txn.LoadItem(jobs->at(0).id, index);
+      for (const SampleResult& sample : (*item)->samples) {
+        const Generation generation = (*txn.FindGeneration(sample.generation))->generation;
+        drawn += static_cast<int64_t>(generation.tokens.size());
+        prompts += generation.prompt_tokens;
+      }
+    }
+    return found.status();
+  });
+  ASSERT_TRUE(read.ok()) << read;
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].worker.value, "w");
+  EXPECT_EQ(records[0].telemetry.incarnation, 1);
+  const EngineTelemetry& t = records[0].telemetry.engine;
+  EXPECT_EQ(t.generated_tokens, drawn) << "with the last commit all is reported";
+  EXPECT_EQ(t.prompt_tokens, prompts);
+  EXPECT_EQ(t.prefill_tokens + t.reused_tokens, prompts) << "no preemption: each position is computed or taken over";
+  EXPECT_EQ(t.preemptions, 0);
+  EXPECT_GE(t.step_sequences, t.steps);
+  EXPECT_GT(t.kv_blocks_peak, 0);
+}
+
+TEST(TelemetryLedger, SharesOutWhatOneEngineDid) {
+  TelemetryLedger ledger(7);
+  const JobId a{Sha256Of("a")}, b{Sha256Of("b")};
+  EngineTelemetry total;
+  total.generated_tokens = 10;
+  total.kv_blocks_peak = 4;
+  total.operations = {{.name = "mlp", .calls = 3, .time = absl::Seconds(2), .flops = 6, .bytes = 1}};
+  JobTelemetry report = ledger.Account(a, total);
+  EXPECT_EQ(report, (JobTelemetry{.incarnation = 7, .sequence = 1, .engine = total}));
+  total.generated_tokens = 25;
+  total.operations[0].flops = 7;
+  report = ledger.Account(b, total);
+  EXPECT_EQ(report.sequence, 2);
+  EXPECT_EQ(report.engine.generated_tokens, 15);
+  EXPECT_EQ(report.engine.operations.at(0).flops, 1);
+  report = ledger.Account(a, total);
+  EXPECT_EQ(report.engine.generated_tokens, 10) << "nothing was done since";
+  // The next engine counts from zero.
+  ledger.StartEngine();
+  total = {};
+  total.generated_tokens = 3;
+  report = ledger.Account(a, total);
+  EXPECT_EQ(report.sequence, 4);
+  EXPECT_EQ(report.engine.generated_tokens, 13);
+  EXPECT_EQ(report.engine.operations.at(0).calls, 3);
+}
+
 TEST_F(WorkerTest, AnAbsentModelEndsItByName) {
   World world;
   world.Submit("gone");
