@@ -8,9 +8,10 @@
 //
 // A cache block holds 64 tokens of one KV head: K as [4][d][16] (keys of a sub-block of 16 are adjacent), then V as
 // [64][RoundUp16(d_v)]; with layout.keys > 1 (differential attention) that many K parts, one after another, share V.
-// Block b of a sequence holds positions 64 b .. 64 b + 63. For IHA the position is the virtual index. Threads: work is
-// cut into tiles of rows of one group; keys are never split. Blocks are only read. Arguments are trusted: a wrong shape
-// is a bug of the caller.
+// Block b of a sequence holds positions 64 b .. 64 b + 63. For IHA the position is the virtual index. Groups whose
+// tables begin with the same blocks (a prompt prefix in common) take these blocks together, then each its own
+// (attention_jobs.h). Threads: work is cut into jobs of whole rows; keys are never split. Blocks are only read.
+// Arguments are trusted: a wrong shape is a bug of the caller.
 #pragma once
 
 #include <cstddef>
@@ -68,20 +69,28 @@ class KeyBlockMaker {
   virtual ~KeyBlockMaker() = default;
   // Slots 0 .. slots - 1 of block b into `block` (layout.bytes() long, 64-byte aligned, contents unspecified).
   virtual void Make(size_t b, size_t slots, void* block) const = 0;
+  // What block b is made of: makers of groups with the same head_offset and key whose sources of b are equal make the
+  // same block, which one of them then makes for all their rows.
+  [[nodiscard]] virtual const void* Source(size_t /*b*/) const { return this; }
 };
 
 // Queries that share the keys and values of one KV head of one sequence: rows of several heads and several positions,
 // in any mix. Rows next to each other should see similar keys (they share passes over the cache); order changes no bit.
 struct AttentionGroup {
-  const void* const* blocks = nullptr;  // blocks[b]: positions 64 b ..; entries that no row sees are never read
-  size_t head_offset = 0;               // bytes from a block's start to this head's part
+  // blocks[b]: positions 64 b ..; entries before the first and after the last block that a row sees are never read, nor
+  // is a block that no row sees. Tables with the same block at b hold the same ones before it (else only time is lost).
+  const void* const* blocks = nullptr;
+  size_t head_offset = 0;  // bytes from a block's start to this head's part
   std::span<const AttentionRow> rows;
-  // If set, blocks come from here and `blocks` is not read: each is made once for all the rows of a job (as many rows
-  // as a group has, up to kMadeBlockTiles tiles) and never outlives it, so scratch does not grow with the sequence.
+  // If set, blocks come from here and `blocks` is not read: each is made once for the rows of a job (as many as a group
+  // has, up to kMadeBlockTiles tiles, and those of groups that share it) and never outlives it, so scratch does not
+  // grow with the sequence.
   const KeyBlockMaker* maker = nullptr;
   size_t key = 0;  // which of layout.keys the rows see
 };
 inline constexpr size_t kMadeBlockTiles = 64;
+inline constexpr size_t kMaxJobTiles = 16;   // of a job without makers
+inline constexpr size_t kJobsPerThread = 8;  // that a call aims at
 
 // All groups of one step in one call, so that the threads see all the work. Blocks until every out is written.
 void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel);

@@ -52,8 +52,10 @@ HWY_INLINE float MaskAndMax(float* s, VisibleSlots slots, float max) {
   for (size_t j = 16; j < kKeyBlock; j += 16) block_max = Max(block_max, X16::Load(s + j));
   alignas(64) float lanes[16];
   block_max.Store(lanes);
-  for (float x : lanes) max = x > max ? x : max;
-  return max;
+  for (size_t half = 8; half > 0; half /= 2) {  // a tree: short chains; the order of a maximum does not matter
+    for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  }
+  return lanes[0] > max ? lanes[0] : max;
 }
 
 // p_j = exp(s_j - max), added to the 16 lanes of `sum`; p replaces s.
@@ -70,16 +72,16 @@ HWY_INLINE X16 ExpAndSum(float* s, float max, X16 sum) {
 
 // acc[m] += p[m] V over the keys that row m sees, in increasing key order per row: a row's own keys before the range
 // that all rows see, that range in one tile, then its own keys after it. p: [count][64]; acc: rows of `ld_acc` floats;
-// slots(m): what row m sees.
+// slots(m): what row m sees. ahead: fetched by the tile of what all rows see.
 template <class R, class T, class SlotsOf>
 HWY_INLINE void AddValues(const KvLayout& layout, const T* block, const float* p, const SlotsOf& slots, int count,
-                          float* acc, size_t ld_acc) {
+                          float* acc, size_t ld_acc, Ahead ahead = {}) {
   const size_t panels = layout.v_stride() / 16;
-  const auto run = [&](int m, int rows, size_t begin, size_t end) {
+  const auto run = [&](int m, int rows, size_t begin, size_t end, Ahead fetch = {}) {
     if (begin >= end) return;
     RunPanels<R>(rows, panels, p + static_cast<size_t>(m) * kKeyBlock + begin, kKeyBlock, 1,
                  ValueReader<R>(layout, block, begin), acc + static_cast<size_t>(m) * ld_acc, ld_acc, 0, end - begin,
-                 false);
+                 false, fetch);
   };
   size_t common_begin = 0, common_end = kKeyBlock;
   for (int m = 0; m < count; ++m) {
@@ -91,7 +93,7 @@ HWY_INLINE void AddValues(const KvLayout& layout, const T* block, const float* p
     return;
   }
   for (int m = 0; m < count; ++m) run(m, 1, slots(m).begin, common_begin);
-  run(0, count, common_begin, common_end);
+  run(0, count, common_begin, common_end, ahead);
   for (int m = 0; m < count; ++m) run(m, 1, common_end, slots(m).end);
 }
 

@@ -110,7 +110,7 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, siz
 // of from c. With kStep 2, k0 is even.
 template <int kRows, int kPanels, class R>
 HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R& r, float* HWY_RESTRICT c, size_t ldc,
-                     size_t k0, size_t k1, bool first, Ahead ahead = {}) {
+                     size_t k0, size_t k1, bool first, Ahead& ahead) {
   constexpr int kCols = kPanels * kVectors;
   V acc[kRows][kCols];
 #pragma GCC unroll 16
@@ -149,10 +149,11 @@ constexpr int TilePanels(int rows, int max_acc) {
   return panels < 1 ? 1 : panels > 4 ? 4 : panels;
 }
 
-// A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p.
+// A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p. The
+// fetch ahead goes on from tile to tile.
 template <int kRows, class R, class ReaderAt>
 HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c, size_t ldc,
-                        size_t k0, size_t k1, bool first, Ahead ahead = {}) {
+                        size_t k0, size_t k1, bool first, Ahead ahead) {
   constexpr int kPanels = TilePanels(kRows, R::kMaxAcc);
   size_t p = 0;
   for (; p + kPanels <= np; p += kPanels) {

@@ -32,6 +32,7 @@ class IhaAttention::BlockMaker final : public kernels::KeyBlockMaker {
                          layer_.ValueMix(source(base + layer_.base_bytes())), layer_.layout_, head_, b % pseudo, slots,
                          block);
   }
+  [[nodiscard]] const void* Source(size_t b) const override { return blocks_[b / layer_.shape_.pseudo]; }
 
  private:
   const IhaAttention& layer_;
