@@ -50,7 +50,7 @@ struct OptionInfo {
 struct BenchmarkInfo {
   std::string name;
   std::string version;         // changes when a prompt byte may change
-  std::string grader_version;  // changes when a verdict may change
+  std::string grader_version;  // changes when a grade, group or value of an item may change
   std::string summary;         // one line
   std::string protocol;        // what exactly is reproduced, and from which tool and version
   std::vector<OptionInfo> options;

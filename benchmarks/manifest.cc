@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kGsm8kSource = "openai/grade-school-math @ 3101c7d5";
 constexpr std::string_view kExemplarSource = "lm-eval 0.4.13 (its task files, one JSON object a line)";
-
 constexpr std::string_view kMathSource = "openai/prm800k @ 7ecc7947";
 
 constexpr std::array<DataFile, 6> kManifest = {{
@@ -96,8 +95,8 @@ absl::StatusOr<std::vector<ImportedFile>> ImportFile(const std::string& from, co
 
 absl::StatusOr<std::vector<ImportedFile>> ImportFolder(const std::string& from, const std::string& data_root) {
   std::vector<ImportedFile> imported;
-  std::optional<absl::Status>
-      near_miss;  // a file of a known bare name with other bytes: only told if nothing else fits
+  // A file of a known bare name with other bytes: only told if nothing else fits.
+  std::optional<absl::Status> near_miss;
   for (const DataFile& file : kManifest) {
     const std::string flat = BaseName(file.path);
     for (const std::string& name : {std::string(file.path), std::string(file.publisher_path), flat}) {

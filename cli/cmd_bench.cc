@@ -1,9 +1,9 @@
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
-
-#include <fmt/ranges.h>
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/manifest.h"

@@ -30,6 +30,7 @@ struct Flags {
   std::string sweep;  // id, or a file for submit
   reports::TableOptions table;
   std::string format = "md";
+  std::string grader;
   bool json = false;
 };
 
@@ -201,7 +202,8 @@ absl::Status List(const Flags& flags) {
 absl::Status Table(const Flags& flags) {
   const std::string format = flags.json ? "json" : flags.format;
   if (!flags.db.empty()) {
-    IHA_ASSIGN_OR_RETURN(const std::string text, TableFromFile(flags.db, flags.sweep, flags.table, format));
+    IHA_ASSIGN_OR_RETURN(const std::string text,
+                         TableFromFile(flags.db, flags.sweep, flags.table, format, flags.grader));
     std::cout << text;
     return absl::OkStatus();
   }
@@ -243,8 +245,7 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
     }
     if (flags->db.empty()) {
       if (const absl::Status address = link::CheckAddress("--coordinator", flags->endpoint.address); !address.ok()) {
-        Fail(name, address);
-        command.exit_code = kExitUsage;
+        command.exit_code = FailUsage(name, address);
         return;
       }
     }
@@ -277,7 +278,8 @@ void AddClient(CLI::App& app, Command& command) {
   list->footer("Example:\n  iha-eval list --db out/iha-eval.db");
 
   CLI::App* table = Add(app, command, "table", "A stored sweep as a table", flags, Table);
-  table->add_option("--db", flags->db, "database file, instead of --coordinator");
+  CLI::Option* file = table->add_option("--db", flags->db, "database file, instead of --coordinator");
+  table->add_option("--grader", flags->grader, "by the rows that regrade stored under this version")->needs(file);
   table->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
   table->add_option("--layout", flags->table.layout, "generic, table1, table2")
       ->check(CLI::IsMember({"generic", "table1", "table2"}));

@@ -25,6 +25,7 @@ struct Flags {
   int64_t item = 0;
   int64_t entry = 0;
   std::optional<int64_t> sample;
+  std::string grader;
   bool json = false;
 };
 
@@ -69,6 +70,7 @@ Json SampleJson(const SampleResult& sample, const Generation& generation, size_t
                              {"state", NameOf(grade.unscored)},
                              {"score", Fraction(grade.score)},
                              {"extracted", grade.valid ? Json(grade.extracted) : Json(nullptr)},
+                             {"group", grade.group >= 0 ? Json(grade.group) : Json(nullptr)},
                              {"reason", grade.reason}});
   }
   return out;
@@ -82,7 +84,7 @@ absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, 
                            samples);
   }
   out["item_id"] = item.item_id;
-  out["item_hash"] = item.Hash().Hex();
+  out["item_hash"] = story.item_hash.Hex();
   out["samples"] = Json::array();
   for (size_t s = 0; s < item.samples.size(); s++) {
     if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;
@@ -104,14 +106,15 @@ absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const coordinator::ItemStory story,
-                       coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, flags.item));
+                       coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, flags.item, flags.grader));
   const JobSpec& job = story.job.spec;
   Json out = {{"sweep", sweep.Hex()},
               {"job", story.job.id.Hex()},
               {"model", job.model.name},
               {"benchmark", benchmarks::ToString(job.entry.benchmark)},
               {"benchmark_version", job.benchmark_version},
-              {"grader_version", job.grader_version},
+              {"grader_version", flags.grader.empty() ? job.grader_version : flags.grader},
+              {"gradings", story.gradings},
               {"numerics_id", job.numerics_id},
               {"weights_digest", story.weights.empty() ? "" : story.weights.Hex()},
               {"tokenizer_digest", story.tokenizer.empty() ? "" : story.tokenizer.Hex()},
@@ -184,6 +187,7 @@ void AddExplain(CLI::App& app, Command& command) {
   explain->add_option("--entry", flags->entry, "which of the sweep's benchmarks, from 0; default 0")
       ->check(WholeNumber(0, INT32_MAX));
   explain->add_option("--sample", flags->sample, "this sample only, from 0")->check(WholeNumber(0, INT32_MAX));
+  explain->add_option("--grader", flags->grader, "by the rows that regrade stored under this version");
   explain->add_option("--data-root", command.data_root, "benchmark data");
   explain->add_flag("--json", flags->json, "one JSON object");
   explain->footer(

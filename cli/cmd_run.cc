@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/input.h"
@@ -12,6 +13,7 @@
 #include "cli/sweep_file.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
+#include "common/json.h"
 #include "common/module_path.h"
 #include "common/runnable_numerics.h"
 #include "common/status_macros.h"
@@ -155,10 +157,21 @@ absl::Status CheckNotBoth(const CLI::App& run, const RunFlags& flags) {
   return absl::OkStatus();
 }
 
-int RunExample(const std::string& name) {
-  const auto text = ExampleSweep(name);
+struct ExampleFlags {
+  std::string name = "table1";
+  bool json = false;
+};
+
+int RunExample(const ExampleFlags& flags) {
+  const auto text = ExampleSweep(flags.name);
   if (!text.ok()) return FailUsage("sweep example", text.status());
-  std::cout << *text;
+  if (!flags.json) {
+    std::cout << *text;
+    return kExitOk;
+  }
+  const auto json = ParseCommentedJson(*text, "sweep example");
+  if (!json.ok()) return Fail("sweep example", json.status());
+  std::cout << json->dump(2) << "\n";
   return kExitOk;
 }
 
@@ -221,11 +234,12 @@ void AddRun(CLI::App& app, Command& command) {
   CLI::App* sweep = app.add_subcommand("sweep", "Sweep files");
   sweep->require_subcommand(1);
   sweep->footer("Example:\n  iha-eval sweep example table1 > sweep.json");
-  const auto name = std::make_shared<std::string>("table1");
+  const auto wanted = std::make_shared<ExampleFlags>();
   CLI::App* example = sweep->add_subcommand("example", "Print a commented sweep.json with the paper's settings");
-  example->add_option("name", *name, "table1, table2, ruler");
+  example->add_option("name", wanted->name, "table1, table2, ruler");
+  example->add_flag("--json", wanted->json, "strict JSON: without the comments");
   example->footer("Example:\n  iha-eval sweep example table1 > sweep.json");
-  example->callback([name, &command] { command.exit_code = RunExample(*name); });
+  example->callback([wanted, &command] { command.exit_code = RunExample(*wanted); });
 }
 
 }  // namespace iha::cli

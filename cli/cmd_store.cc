@@ -133,10 +133,11 @@ void AddExport(CLI::App& app, Command& command) {
 }  // namespace
 
 absl::StatusOr<std::string> TableFromFile(const std::string& db, const std::string& sweep,
-                                          const reports::TableOptions& options, const std::string& format) {
+                                          const reports::TableOptions& options, const std::string& format,
+                                          const std::string& grader) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(db));
   IHA_ASSIGN_OR_RETURN(const SweepId id, coordinator::FindSweepByPrefix(*store, sweep));
-  IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(*store, id, kVersion));
+  IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(*store, id, kVersion, grader));
   IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, options));
   return reports::Render(table, format);
 }

@@ -29,19 +29,18 @@ int Fail(std::string_view command, const absl::Status& status);
 // The same for a mistake of the command line itself: returns kExitUsage.
 int FailUsage(std::string_view command, const absl::Status& status);
 
-void AddRank(CLI::App& app, Command& command);
-void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
-void AddImport(CLI::App& app, Command& command);    // import gguf
-void AddInspect(CLI::App& app, Command& command);
-
-void AddBench(CLI::App& app, Command& command);  // bench list, bench show, data import
-void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv, vote
-void AddToolCommands(CLI::App& app,
-                     Command& command);           // generate, logits, check-oracle, upcycle: passed through to iha-tool
 void AddRun(CLI::App& app, Command& command);     // run, sweep example
-void AddClient(CLI::App& app, Command& command);  // submit, watch, status, cancel, list
+void AddClient(CLI::App& app, Command& command);  // submit, watch, status, cancel, list, table
 void AddStore(CLI::App& app, Command& command);   // fsck, backup, export samples
 void AddExplain(CLI::App& app, Command& command);
 void AddRegrade(CLI::App& app, Command& command);
+void AddBench(CLI::App& app, Command& command);   // bench list, bench show, data import
+void AddImport(CLI::App& app, Command& command);  // import gguf
+void AddInspect(CLI::App& app, Command& command);
+void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
+// generate, logits, check-oracle, upcycle: passed through to iha-tool.
+void AddToolCommands(CLI::App& app, Command& command);
+void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv, vote
+void AddRank(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -11,9 +11,10 @@
 
 namespace iha::cli {
 
-// `sweep`: the id or a prefix of it that is unique in the file.
+// `sweep`: the id or a prefix of it that is unique in the file. `grader`: see ReadSnapshot.
 absl::StatusOr<std::string> TableFromFile(const std::string& db, const std::string& sweep,
-                                          const reports::TableOptions& options, const std::string& format);
+                                          const reports::TableOptions& options, const std::string& format,
+                                          const std::string& grader);
 absl::StatusOr<std::vector<SweepSummary>> ListFromFile(const std::string& db);
 
 }  // namespace iha::cli

@@ -176,6 +176,7 @@ absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   Fields fields(json, "sweep");
   IHA_RETURN_IF_ERROR(fields.CheckObject(
       Names{"version", "models", "benchmarks", kTemplateDate, "numerics", "run_tag", "max_attempts", "shard_tokens"}));
+  if (fields.Find("version") == nullptr) return InvalidArgument("version: missing; expected 1");
   int64_t version = 0;
   IHA_RETURN_IF_ERROR(fields.Read("version", version));
   if (version != 1) return InvalidArgument("version: found {}; expected 1", version);

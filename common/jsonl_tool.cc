@@ -1,12 +1,12 @@
 #include "common/jsonl_tool.h"
 
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha {
 namespace {
@@ -45,29 +45,31 @@ bool IsBlankLine(std::string_view line) { return line.find_first_not_of(" \t\r")
 
 std::string JsonLine(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out, std::ostream& errors) {
+int64_t RunJsonlTool(const JsonlTool& tool, LineReader& in, std::ostream& out, std::ostream& errors) {
   int64_t bad = 0;
-  int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
-    number++;
-    if (IsBlankLine(line)) continue;
-    const absl::Status status = RunLine(tool, line, out);
+  for (int64_t last = -1; last != in.line_number() && out;) {  // no progress = the input cannot be read any further
+    last = in.line_number();
+    const absl::StatusOr<std::optional<std::string>> line = in.Next();
+    if (line.ok() && !line->has_value()) break;
+    if (line.ok() && IsBlankLine(**line)) continue;
+    const absl::Status status = line.ok() ? RunLine(tool, **line, out) : line.status();
     if (status.ok()) continue;
     bad++;
-    errors << tool.name << ": line " << number << ": " << status.message() << '\n';
+    const absl::string_view text = status.message();
+    errors << tool.name << ": line " << in.line_number() << ": " << TerminalSafe({text.data(), text.size()}) << '\n';
   }
   out.flush();
   return bad;
 }
 
 int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path) {
-  if (path == "-") return RunJsonlTool(tool, std::cin, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
-  std::ifstream file(path);
-  if (!file) {
-    std::cerr << tool.name << ": " << path << ": cannot be read; expected a JSON Lines file or - for stdin\n";
+  absl::StatusOr<LineReader> in = LineReader::Open(path);
+  if (!in.ok()) {
+    std::cerr << tool.name << ": " << TerminalSafe(std::string(in.status().message()))
+              << "; expected a JSON Lines file or - for stdin\n";
     return kExitBadInput;
   }
-  return RunJsonlTool(tool, file, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
+  return RunJsonlTool(tool, *in, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
 }
 
 absl::Status GetString(const Json& object, const char* key, std::string& value) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/file.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace iha {
@@ -24,8 +25,9 @@ struct JsonlTool {
   JsonlStep step;
 };
 
-// Number of bad lines. Blank lines are skipped.
-int64_t RunJsonlTool(const JsonlTool& tool, std::istream& in, std::ostream& out, std::ostream& errors);
+// Number of bad lines, with one more where the input could not be read to its end. Blank lines are skipped. Ends early
+// when `out` takes no more.
+int64_t RunJsonlTool(const JsonlTool& tool, LineReader& in, std::ostream& out, std::ostream& errors);
 
 // As above over a file or "-" (stdin), to stdout; the exit code: 0, or 3 when a line was bad or the file is unreadable.
 int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path);

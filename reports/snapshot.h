@@ -19,7 +19,7 @@ struct ItemRow {
   std::vector<ItemValue> values;
   int32_t samples = 0;
   int32_t truncated = 0;  // samples that ended by max_new_tokens
-  int32_t empty = 0;      // samples whose text is empty or white space
+  int32_t empty = 0;      // samples whose text (behind its thinking, where that is stripped) is empty or white space
   Digest hash;            // ItemResult::Hash()
 };
 

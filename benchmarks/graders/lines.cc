@@ -19,13 +19,31 @@ absl::StatusOr<ScoreLineResult> ScoreLine(Graders& graders, const std::string& m
   return result;
 }
 
+namespace {
+
+// The group of a valid answer whose row is from before groups were stored: that of the first sample that its metric
+// holds equal. All metrics of that time are pure.
+int32_t OldGroup(const std::vector<const SampleGrade*>& grades, size_t index) {
+  const scoring::AnswerMetric* metric = scoring::FindAnswerMetric(grades[index]->metric);
+  for (size_t i = 0; i < index; ++i) {
+    if (!grades[i]->valid) continue;
+    const bool same_text = grades[i]->extracted == grades[index]->extracted;
+    if (same_text || (metric != nullptr && metric->equal(grades[i]->extracted, grades[index]->extracted).equal)) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return static_cast<int32_t>(index);
+}
+
+}  // namespace
+
 std::vector<Ballot> BallotsOf(const std::vector<const SampleGrade*>& grades) {
   std::vector<Ballot> ballots;
   ballots.reserve(grades.size());
-  for (const SampleGrade* grade : grades) {
-    // Rows from before groups vote by their texts.
-    std::string key = grade->group >= 0 ? fmt::format("#{}", grade->group) : grade->extracted;
-    ballots.push_back({grade->extracted, std::move(key), grade->valid, grade->score});
+  for (size_t i = 0; i < grades.size(); ++i) {
+    const SampleGrade& grade = *grades[i];
+    const int32_t group = grade.valid && grade.group < 0 ? OldGroup(grades, i) : grade.group;
+    ballots.push_back({grade.extracted, fmt::format("{}", group), grade.valid, grade.score});
   }
   return ballots;
 }

@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "benchmarks/free_text.h"
 #include "benchmarks/graders/graders.h"
 #include "benchmarks/options.h"
 #include "benchmarks/own/template_text.h"
 #include "benchmarks/scoring/math/math_robust.h"
-#include "benchmarks/scoring/stops.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -59,16 +59,14 @@ absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::st
 class JsonlBenchmark final : public Benchmark {
  public:
   JsonlBenchmark(BenchmarkInfo info, BenchmarkRef ref, std::vector<Row> rows, const Digest& data_digest,
-                 std::shared_ptr<Graders> graders)
+                 std::shared_ptr<Graders> graders, bool chat, FreeText answers)
       : info_(std::move(info)),
         ref_(std::move(ref)),
         rows_(std::move(rows)),
         data_digest_(data_digest),
         graders_(std::move(graders)),
-        chat_(ref_.options.at("form") == "chat"),
-        strip_(ref_.options.at("think") == "strip") {
-    if (!ref_.options.at("stop").empty()) stops_.push_back(ref_.options.at("stop"));
-  }
+        chat_(chat),
+        answers_(std::move(answers)) {}
 
   const BenchmarkInfo& info() const override { return info_; }
   const BenchmarkRef& ref() const override { return ref_; }
@@ -79,7 +77,7 @@ class JsonlBenchmark final : public Benchmark {
 
   Prompt Render(int64_t index) const override {
     Prompt prompt;
-    if (!strip_) prompt.stops = stops_;  // else they cut what is left behind the thinking (Grade)
+    prompt.stops = answers_.GenerationStops();
     const std::string& text = rows_[static_cast<size_t>(index)].prompt;
     if (chat_) {
       prompt.messages.push_back({"user", text});
@@ -91,16 +89,7 @@ class JsonlBenchmark final : public Benchmark {
 
   std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
                                               const std::vector<MetricInfo>& metrics) const override {
-    std::vector<std::string> answers = texts;
-    if (strip_) {
-      for (std::string& text : answers) text = scoring::CutAtStops(scoring::WithoutThinking(text), stops_);
-    }
-    std::vector<std::vector<SampleGrade>> grades(texts.size());
-    for (const MetricInfo& metric : metrics) {
-      const std::vector<SampleGrade> column = graders_->GradeSamples(metric.name, Gold(index), answers);
-      for (size_t s = 0; s < column.size(); ++s) grades[s].push_back(column[s]);
-    }
-    return grades;
+    return GradeTexts(*graders_, answers_, texts, metrics, [&](const std::string&) { return Gold(index); });
   }
 
  private:
@@ -110,8 +99,7 @@ class JsonlBenchmark final : public Benchmark {
   const Digest data_digest_;
   const std::shared_ptr<Graders> graders_;
   const bool chat_;
-  const bool strip_;
-  std::vector<std::string> stops_;
+  const FreeText answers_;
 };
 
 }  // namespace
@@ -142,8 +130,9 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& r
   BenchmarkInfo info = JsonlInfo(ref.name);
   IHA_ASSIGN_OR_RETURN(BenchmarkRef full, WithDefaults(info, ref));
   IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(full, "form", {"plain", "chat"}));
-  IHA_ASSIGN_OR_RETURN(const std::string think, ChoiceOption(full, "think", {"auto", "strip", "keep"}));
-  if (think == "auto") full.options["think"] = form == "chat" ? "strip" : "keep";
+  FreeText answers;
+  IHA_ASSIGN_OR_RETURN(answers.strip_thinking, StripsThinking(full, form == "chat"));
+  if (!full.options.at("stop").empty()) answers.stops = {full.options.at("stop")};
   const absl::StatusOr<GraderInfo> metric = Graders::Find(full.options.at("metric"));
   if (!metric.ok()) return Annotate(metric.status(), ref.name);
   info.default_metrics = {metric->name};
@@ -152,7 +141,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& r
   absl::StatusOr<std::vector<Row>> rows = ReadRows(path, bytes, full);
   if (!rows.ok()) return rows.status();
   return std::make_unique<const JsonlBenchmark>(std::move(info), std::move(full), *std::move(rows), Sha256Of(bytes),
-                                                std::move(graders));
+                                                std::move(graders), form == "chat", std::move(answers));
 }
 
 }  // namespace iha::benchmarks

@@ -17,64 +17,66 @@ constexpr const char* kMinervaExemplars = "exemplars/minerva_math.jsonl";
 constexpr int32_t kLmEvalNewTokens = 256;  // max_gen_toks is not set in these tasks, so that tool's default applies
 constexpr int32_t kBoxedNewTokens = 2048;
 
-BenchmarkInfo InfoOf(const std::string& name, const std::string& version, const std::string& summary,
-                     const std::string& protocol) {
-  BenchmarkInfo info;
-  info.name = name;
-  info.version = version;
-  info.grader_version = fmt::format("math500/1+{}", scoring::kMathRobustVersion);
-  info.summary = summary;
-  info.protocol = protocol;
-  info.metrics = MetricsNamed({"math.robust", "math.minerva", "math.hendrycks", "math.prm800k"});
-  info.default_sampling.max_new_tokens = kLmEvalNewTokens;
-  info.data_files = {kTest};
-  return info;
+// What the forms share. `metric`: the one that the form's own tool grades by, beside ours.
+WordProblemProtocol ProtocolOf(const std::string& name, const std::string& summary, const std::string& protocol,
+                               const std::string& metric) {
+  WordProblemProtocol p;
+  p.info.name = name;
+  p.info.version = name + "/1";
+  p.info.grader_version = fmt::format("math500/1+{}", scoring::kMathRobustVersion);
+  p.info.summary = summary;
+  p.info.protocol = protocol;
+  p.info.metrics = MetricsNamed({"math.robust", "math.minerva", "math.hendrycks", "math.prm800k"});
+  p.info.default_metrics = {"math.robust", metric};
+  p.info.data_files = {kTest};
+  p.solution_metric = "math.minerva";
+  return p;
+}
+
+// The tasks of lm-evaluation-harness differ in their words.
+WordProblemProtocol LmEvalForm(WordProblemProtocol p, const std::string& before, const std::string& after,
+                               const std::string& fewshot) {
+  p.info.default_sampling.max_new_tokens = kLmEvalNewTokens;
+  p.info.options = WordProblemOptions(fewshot);
+  p.before_question = before;
+  p.after_question = after;
+  p.target_delimiter = " ";
+  p.stops = {"Problem:"};
+  return p;
 }
 
 WordProblemProtocol Minerva() {
-  WordProblemProtocol p;
-  p.info =
-      InfoOf("math500", "math500/1", "MATH-500, 4-shot with the exemplars of Minerva (500 items)",
-             "lm-evaluation-harness 0.4.13 task minerva_math500, version 3.1: 4 fixed exemplars, 'Final Answer: The "
-             "final answer is ...', greedy, 256 tokens");
-  p.info.options = WordProblemOptions("4");
-  p.info.default_metrics = {"math.robust", "math.minerva"};
+  WordProblemProtocol p = LmEvalForm(
+      ProtocolOf(
+          "math500", "MATH-500, 4-shot with the exemplars of Minerva (500 items)",
+          "lm-evaluation-harness 0.4.13 task minerva_math500, version 3.1: 4 fixed exemplars, 'Final Answer: The "
+          "final answer is ...', greedy, 256 tokens",
+          "math.minerva"),
+      "Problem:\n", "\n\nSolution:", "4");
   p.info.data_files.emplace_back(kMinervaExemplars);
-  p.before_question = "Problem:\n";
-  p.after_question = "\n\nSolution:";
-  p.target_delimiter = " ";
-  p.stops = {"Problem:"};
-  p.solution_metric = "math.minerva";
   return p;
 }
 
 WordProblemProtocol Hendrycks() {
-  WordProblemProtocol p;
-  p.info = InfoOf("math500_hendrycks", "math500_hendrycks/1", "MATH-500 in the form of Hendrycks et al., 0-shot",
-                  "lm-evaluation-harness 0.4.13 task hendrycks_math500, version 1: bare answers; exemplars, if asked "
-                  "for, come from the test set itself (exemplars=lm_eval may show an item itself, as that tool does)");
-  p.info.options = WordProblemOptions("0");
-  p.info.default_metrics = {"math.robust", "math.hendrycks"};
-  p.before_question = "Problem: ";
-  p.after_question = "\nAnswer:";
-  p.target_delimiter = " ";
-  p.stops = {"Problem:"};
+  WordProblemProtocol p = LmEvalForm(
+      ProtocolOf("math500_hendrycks", "MATH-500 in the form of Hendrycks et al., 0-shot",
+                 "lm-evaluation-harness 0.4.13 task hendrycks_math500, version 1: bare answers; exemplars, if asked "
+                 "for, come from the test set itself (exemplars=lm_eval may show an item itself, as that tool does)",
+                 "math.hendrycks"),
+      "Problem: ", "\nAnswer:", "0");
   p.exemplars_are_items = true;
-  p.solution_metric = "math.minerva";
   return p;
 }
 
 WordProblemProtocol BoxedChat() {
-  WordProblemProtocol p;
-  p.info =
-      InfoOf("math500_boxed", "math500_boxed/1", "MATH-500, 0-shot chat, the answer in \\boxed{}",
-             "one user turn: the problem, a newline, 'Please reason step by step, and put your final answer within "
-             "\\boxed{}.'; ends at eos; 2048 tokens");
-  p.info.options = WordProblemOptions("0", "chat");
-  p.info.default_metrics = {"math.robust", "math.prm800k"};
+  WordProblemProtocol p =
+      ProtocolOf("math500_boxed", "MATH-500, 0-shot chat, the answer in \\boxed{}",
+                 "one user turn: the problem, a newline, 'Please reason step by step, and put your final answer within "
+                 "\\boxed{}.'; ends at eos; 2048 tokens",
+                 "math.prm800k");
   p.info.default_sampling.max_new_tokens = kBoxedNewTokens;
+  p.info.options = WordProblemOptions("0", "chat");
   p.after_question = "\nPlease reason step by step, and put your final answer within \\boxed{}.";
-  p.solution_metric = "math.minerva";
   return p;
 }
 

@@ -36,8 +36,8 @@ class ProblemPool {
   virtual WordProblem At(int64_t row) const = 0;
 };
 
-// One JSON object a line. `bytes` must be a file that the manifest has checked: a row
-// that can't be parsed would be our bug and reads as an empty problem.
+// One JSON object a line. `bytes` must be a file that the manifest has checked: a row that can't be parsed would be our
+// bug and reads as an empty problem.
 std::unique_ptr<const ProblemPool> JsonLinesPool(std::string bytes, ProblemFields fields);
 
 struct BundledProblem {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "benchmarks/free_text.h"
 #include "benchmarks/graders/graders.h"
 #include "benchmarks/options.h"
 #include "benchmarks/python_random.h"
-#include "benchmarks/scoring/stops.h"
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -29,10 +29,11 @@ struct Settings {
   Form form = Form::kPlain;
   std::string system;
   std::string template_date;
-  bool strip_thinking = false;
+  FreeText answers;
 };
 
-absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const BenchmarkRef& ref, int64_t pool_size) {
+absl::StatusOr<Settings> ReadSettings(const WordProblemProtocol& protocol, const BenchmarkRef& ref, int64_t pool_size) {
+  const BenchmarkInfo& info = protocol.info;
   Settings settings;
   IHA_ASSIGN_OR_RETURN(settings.ref, WithDefaults(info, ref));
   IHA_ASSIGN_OR_RETURN(const int64_t fewshot, IntegerOption(settings.ref, "fewshot", 0, pool_size));
@@ -47,9 +48,8 @@ absl::StatusOr<Settings> ReadSettings(const BenchmarkInfo& info, const Benchmark
                                        : ExemplarRule::kLmEval;
   IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(settings.ref, "prompt", {"plain", "chat", "chat_single"}));
   settings.form = form == "plain" ? Form::kPlain : form == "chat" ? Form::kChat : Form::kChatSingle;
-  IHA_ASSIGN_OR_RETURN(const std::string think, ChoiceOption(settings.ref, "think", {"auto", "strip", "keep"}));
-  settings.strip_thinking = think == "strip" || (think == "auto" && settings.form != Form::kPlain);
-  settings.ref.options["think"] = settings.strip_thinking ? "strip" : "keep";
+  settings.answers.stops = protocol.stops;
+  IHA_ASSIGN_OR_RETURN(settings.answers.strip_thinking, StripsThinking(settings.ref, settings.form != Form::kPlain));
   settings.system = settings.ref.options.at("system");
   settings.template_date = settings.ref.options.at("template_date");
   if (!IsDay(settings.template_date)) {
@@ -96,8 +96,7 @@ class WordProblemBenchmark final : public Benchmark {
     std::vector<WordProblem> shots;
     for (const int32_t row : ExemplarRows(index, problem)) shots.push_back(exemplars_->At(row));
     Prompt prompt;
-    // A stop inside the thinking must not end it: where thinking is stripped, the stops cut what is left (Grade).
-    if (!settings_.strip_thinking) prompt.stops = protocol_.stops;
+    prompt.stops = settings_.answers.GenerationStops();
     if (settings_.form == Form::kPlain) {
       prompt.text = settings_.system + Plain(shots, problem);  // no separator: as that tool does
       return prompt;
@@ -118,19 +117,9 @@ class WordProblemBenchmark final : public Benchmark {
 
   std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
                                               const std::vector<MetricInfo>& metrics) const override {
-    std::vector<std::string> answers = texts;
-    if (settings_.strip_thinking) {
-      for (std::string& text : answers) text = scoring::CutAtStops(scoring::WithoutThinking(text), protocol_.stops);
-    }
-    const std::string gold = Gold(index);
-    std::vector<std::vector<SampleGrade>> grades(texts.size());
-    for (const MetricInfo& metric : metrics) {
-      const bool whole = metric.name == protocol_.solution_metric;
-      const std::vector<SampleGrade> column =
-          graders_->GradeSamples(metric.name, whole ? problems_->At(index).solution : gold, answers);
-      for (size_t s = 0; s < column.size(); ++s) grades[s].push_back(column[s]);
-    }
-    return grades;
+    return GradeTexts(*graders_, settings_.answers, texts, metrics, [&](const std::string& metric) {
+      return metric == protocol_.solution_metric ? problems_->At(index).solution : Gold(index);
+    });
   }
 
   std::string Gold(int64_t index) const override {
@@ -218,7 +207,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> MakeWordProblemBenchmark(
     std::unique_ptr<const ProblemPool> exemplars, const Digest& data_digest, std::shared_ptr<Graders> graders) {
   int64_t pool_size = exemplars == nullptr ? 0 : exemplars->size();
   if (protocol.exemplars_are_items) --pool_size;
-  IHA_ASSIGN_OR_RETURN(Settings settings, ReadSettings(protocol.info, ref, pool_size));
+  IHA_ASSIGN_OR_RETURN(Settings settings, ReadSettings(protocol, ref, pool_size));
   return std::make_unique<const WordProblemBenchmark>(std::move(protocol), std::move(settings), std::move(problems),
                                                       std::move(exemplars), data_digest, std::move(graders));
 }

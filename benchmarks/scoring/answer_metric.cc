@@ -51,7 +51,8 @@ absl::StatusOr<Verdict> JudgeLmEval(std::string_view gold, std::string_view outp
   return verdict;
 }
 
-// A text is one answer with itself, also where nothing can be read of it: else its samples would not vote together.
+// Equal texts are one answer, also where the rule cannot read an extracted answer again. `score equiv` asks so; votes
+// group equal texts before they ask.
 bool SameText(std::string_view a, std::string_view b) { return a == b && !a.empty(); }
 
 Equality EqualTexts(const std::string& a, const std::string& b) {

@@ -2,8 +2,8 @@
 //
 // A metric is a value: how an output is judged against a gold answer, and when two answers are one. Compat metrics
 // (gsm8k.strict_match, math.hendrycks, ...) reproduce another tool bug for bug; robust ones are ours; neither is ever
-// silently improved (a change of any verdict changes the benchmark's grader_version). Metrics that need another process
-// are graders/'s. Pure, thread-safe.
+// silently improved (a change of any grade or group changes the benchmark's grader_version). Metrics that need another
+// process are graders/'s. Pure, thread-safe.
 #pragma once
 
 #include <span>

@@ -1,9 +1,8 @@
 // vote.h: Maj@k of one item from n >= k graded samples, exactly.
 //
 //   kNsTieMean ("ns_tie_mean", default; NeMo-Skills): invalid answers have no vote; answers with equal key form a
-//   group,
-//              worth what its first sample is; the value is the mean of the tied leading groups, 0 when nothing is
-//              valid. For k < n: the exact expectation over uniformly random k-subsets of the n samples.
+//              group, worth what its first sample is; the value is the mean of the tied leading groups, 0 when nothing
+//              is valid. For k < n: the exact expectation over uniformly random k-subsets of the n samples.
 //   kFirstSeen ("first_seen"): the same groups over the first k samples; a tie goes to the group seen first.
 //   kLmEval    ("lm_eval", lm-evaluation-harness majority_vote): the first k samples in index order; votes are raw
 //              extracted strings, "[invalid]" included; a tie goes to the string seen first; no estimator.

@@ -37,9 +37,8 @@ class LocalWorkers {
   // NotFound when the program is not there.
   absl::Status Start();
   // Call every fraction of a second while there is work. Reaps workers that ended, however they ended, and restarts
-  // those whose pause is over. FailedPrecondition: a
-  // worker refused the work (bad input; its last line). Unavailable with the last line of its log once restarts are
-  // used up.
+  // those whose pause is over. FailedPrecondition: a worker refused the work (bad input; its last line). Unavailable
+  // with the last line of its log once restarts are used up.
   absl::Status Watch();
   // SIGTERM to all; those that are still there after `grace` are killed.
   void Stop(absl::Duration grace);

@@ -32,6 +32,7 @@ Json GradesJson(const std::vector<SampleGrade>& grades) {
     } else {
       out["unscored"] = NameOf(grade.unscored);
     }
+    out["group"] = grade.group >= 0 ? Json(grade.group) : Json(nullptr);
     out["reason"] = grade.reason;
   }
   return json;

@@ -5,6 +5,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "coordinator/store/snapshot_reader.h"
 
 namespace iha::coordinator {
 namespace {
@@ -34,13 +35,8 @@ absl::StatusOr<std::vector<StoredItem>> LoadItems(ReadTxn& txn, const JobId& job
     IHA_ASSIGN_OR_RETURN(std::optional<ItemResult> item, txn.LoadItemGraded(job, index, version));
     if (!item.has_value()) return Internal("job {}: item {} vanished", job.Hex(), index);
     stored.item = *std::move(item);
-    for (const SampleResult& sample : stored.item.samples) {
-      IHA_ASSIGN_OR_RETURN(const auto generation, txn.FindGeneration(sample.generation));
-      if (!generation.has_value() || generation->generation.Checksum() != generation->checksum) {
-        return DataLoss("generation {}: missing or damaged; restore a backup", sample.generation.Hex());
-      }
-      stored.texts.push_back(generation->generation.text);
-    }
+    IHA_ASSIGN_OR_RETURN(std::vector<Generation> generations, LoadGenerations(txn, stored.item));
+    for (Generation& generation : generations) stored.texts.push_back(std::move(generation.text));
   }
   return items;
 }

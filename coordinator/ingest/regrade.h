@@ -2,8 +2,10 @@
 //
 // The first rows stay, and tables go on showing them; what is new lies beside them under its own grader version: the
 // benchmark's, or that with "#2", "#3", ... where rows of that name exist already (libraries that were missing then).
-// Nothing is written where nothing differs. Blocking; one transaction for each job. Errors: FailedPrecondition (other
-// data or another version of the protocol than the sweep's), DataLoss (a stored text is damaged), the store's own.
+// Compared with the latest rows of this program's grader version, else with the first ones. Nothing is written where
+// this version has graded before and nothing differs: a new version has rows of its own, equal or not.
+// Blocking; one transaction for each job. Errors: FailedPrecondition (other data or another version of the protocol
+// than the sweep's), DataLoss (a stored text is damaged), the store's own.
 #pragma once
 
 #include <string>
@@ -26,8 +28,8 @@ struct RegradedMetric {
 
 struct RegradedJob {
   JobSpec job;
-  std::string before;   // grader version of the rows that were compared with: the latest
-  std::string after;    // of the rows that were written; "" = nothing differs, nothing was written
+  std::string before;   // grader version of the rows that were compared with
+  std::string after;    // of the rows that were written; "" = none were
   int64_t items = 0;    // stored ones
   int64_t changed = 0;  // of them: other grades or values
   std::vector<RegradedMetric> metrics;

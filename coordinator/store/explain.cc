@@ -5,6 +5,7 @@
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
+#include "coordinator/store/snapshot_reader.h"
 
 namespace iha::coordinator {
 namespace {
@@ -24,18 +25,21 @@ absl::StatusOr<JobRecord> FindJobOf(ReadTxn& txn, const SweepId& sweep, const st
   return NotFound("entry {}: the sweep has {}, counted from 0", entry, entries);
 }
 
-absl::Status ReadGenerations(ReadTxn& txn, ItemStory& story) {
-  for (const SampleResult& sample : story.item->samples) {
-    IHA_ASSIGN_OR_RETURN(std::optional<ReadTxn::StoredGeneration> stored, txn.FindGeneration(sample.generation));
-    if (!stored.has_value() || stored->generation.Checksum() != stored->checksum) {
-      return DataLoss("generation {}: missing or damaged; restore a backup", sample.generation.Hex());
-    }
-    story.generations.push_back(std::move(stored->generation));
+absl::Status ReadResult(ReadTxn& txn, int64_t item, const std::string& grader, ItemStory& story) {
+  IHA_ASSIGN_OR_RETURN(story.gradings, txn.GraderVersions(story.job.id));
+  const std::string version = grader.empty() ? story.job.spec.grader_version : grader;
+  if (!grader.empty() && std::find(story.gradings.begin(), story.gradings.end(), grader) == story.gradings.end()) {
+    return UnknownName("grader version", grader, story.gradings);
   }
+  IHA_ASSIGN_OR_RETURN(const std::optional<Digest> hash, txn.ItemHash(story.job.id, item));
+  story.item_hash = hash.value_or(Digest());
+  IHA_ASSIGN_OR_RETURN(story.item, txn.LoadItemGraded(story.job.id, item, version));
+  if (!story.item.has_value()) return absl::OkStatus();
+  IHA_ASSIGN_OR_RETURN(story.generations, LoadGenerations(txn, *story.item));
   return absl::OkStatus();
 }
 
-absl::Status Read(ReadTxn& txn, const SweepId& sweep, int64_t item, ItemStory& story) {
+absl::Status Read(ReadTxn& txn, const SweepId& sweep, int64_t item, const std::string& grader, ItemStory& story) {
   if (item < 0 || item >= story.job.spec.items) {
     return InvalidArgument("item {}: the job has {} items, counted from 0", item, story.job.spec.items);
   }
@@ -45,8 +49,7 @@ absl::Status Read(ReadTxn& txn, const SweepId& sweep, int64_t item, ItemStory& s
     story.weights = binding.weights;
     story.tokenizer = binding.tokenizer;
   }
-  IHA_ASSIGN_OR_RETURN(story.item, txn.LoadItem(story.job.id, item));
-  if (story.item.has_value()) IHA_RETURN_IF_ERROR(ReadGenerations(txn, story));
+  IHA_RETURN_IF_ERROR(ReadResult(txn, item, grader, story));
   IHA_ASSIGN_OR_RETURN(const std::vector<ShardRecord> shards, txn.Shards(story.job.id));
   for (const ShardRecord& shard : shards) {
     if (item < shard.range.begin || item >= shard.range.end) continue;
@@ -59,12 +62,12 @@ absl::Status Read(ReadTxn& txn, const SweepId& sweep, int64_t item, ItemStory& s
 }  // namespace
 
 absl::StatusOr<ItemStory> ReadItemStory(Store& store, const SweepId& sweep, const std::string& model, int64_t entry,
-                                        int64_t item) {
+                                        int64_t item, const std::string& grader) {
   ItemStory story;
   IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
     story = {};
     IHA_ASSIGN_OR_RETURN(story.job, FindJobOf(txn, sweep, model, entry));
-    return Read(txn, sweep, item, story);
+    return Read(txn, sweep, item, grader, story);
   }));
   return story;
 }

@@ -8,7 +8,7 @@
 namespace iha::coordinator {
 namespace {
 
-// 1. What is asked: sweeps, jobs, shards and their attempts.
+// What is asked: sweeps, jobs, shards and their attempts.
 constexpr const char* kWork = R"sql(
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -131,7 +131,7 @@ CREATE TABLE note (
 ) STRICT;
 )sql";
 
-// 2. What came out: generations, item rows, grades, values. Strings of models are BLOBs: any bytes, never text.
+// What came out: generations, item rows, grades, values. Strings of models are BLOBs: any bytes, never text.
 constexpr const char* kResults = R"sql(
 CREATE TABLE generation (
   gen_key       BLOB PRIMARY KEY CHECK (length(gen_key) = 32),
@@ -247,13 +247,13 @@ CREATE TABLE avg_rank (
 ) STRICT;
 )sql";
 
-// 3. Whether a failure was of the data: such an attempt says nothing about its worker. Older rows do not know.
+// Whether a failure was of the data: such an attempt says nothing about its worker. Older rows do not know.
 constexpr const char* kPermanent = R"sql(
 ALTER TABLE attempt ADD COLUMN permanent INTEGER NOT NULL DEFAULT 0
   CHECK (permanent = 0 OR (permanent = 1 AND event = 'failed'));
 )sql";
 
-// 4. Which samples of an item gave the same answer. Older rows do not know: their votes go by the texts.
+// Which samples of an item gave the same answer. Older rows do not know: their votes go by the texts.
 constexpr const char* kGroups = R"sql(
 ALTER TABLE grade ADD COLUMN same_as INTEGER NOT NULL DEFAULT -1 CHECK (same_as BETWEEN -1 AND k);
 )sql";

@@ -1,6 +1,9 @@
 #include "coordinator/store/snapshot_reader.h"
 
+#include <algorithm>
+
 #include "common/errors.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 
 namespace iha::coordinator {
@@ -26,6 +29,24 @@ absl::StatusOr<reports::JobRows> ReadJobRows(ReadTxn& txn, const JobRecord& job,
   return rows;
 }
 
+// Puts `grader` in the place of the jobs' own version where they have rows of it.
+absl::Status ChooseGrading(ReadTxn& txn, const std::string& grader, std::vector<JobRecord>& jobs) {
+  std::vector<std::string> known;
+  bool found = false;
+  for (JobRecord& job : jobs) {
+    IHA_ASSIGN_OR_RETURN(const std::vector<std::string> versions, txn.GraderVersions(job.id));
+    for (const std::string& version : versions) {
+      if (std::find(known.begin(), known.end(), version) == known.end()) known.push_back(version);
+      if (version != grader) continue;
+      job.spec.grader_version = grader;
+      found = true;
+    }
+  }
+  return found ? absl::OkStatus() : UnknownName("grader version", grader, known);
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<Generation>> LoadGenerations(ReadTxn& txn, const ItemResult& item) {
   std::vector<Generation> generations;
   for (const SampleResult& sample : item.samples) {
@@ -38,17 +59,18 @@ absl::StatusOr<std::vector<Generation>> LoadGenerations(ReadTxn& txn, const Item
   return generations;
 }
 
-}  // namespace
-
-absl::StatusOr<reports::Snapshot> ReadSnapshot(Store& store, const SweepId& sweep, const std::string& version) {
+absl::StatusOr<reports::Snapshot> ReadSnapshot(Store& store, const SweepId& sweep, const std::string& version,
+                                               const std::string& grader) {
   reports::Snapshot snapshot;
   IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
     IHA_ASSIGN_OR_RETURN(const SweepRecord record, RequireSweep(txn, sweep));
     snapshot = {.sweep = sweep, .spec = record.spec, .jobs = {}, .iha_eval_version = version};
     IHA_ASSIGN_OR_RETURN(const std::vector<ModelBinding> bindings, txn.Bindings(sweep));
-    IHA_ASSIGN_OR_RETURN(const std::vector<JobRecord> jobs, txn.Jobs(sweep));
+    IHA_ASSIGN_OR_RETURN(std::vector<JobRecord> jobs, txn.Jobs(sweep));
+    if (!grader.empty()) IHA_RETURN_IF_ERROR(ChooseGrading(txn, grader, jobs));
     for (const JobRecord& job : jobs) {
       IHA_ASSIGN_OR_RETURN(reports::JobRows rows, ReadJobRows(txn, job, bindings));
+      std::erase_if(rows.items, [](const reports::ItemRow& row) { return row.values.empty(); });  // not graded so
       snapshot.jobs.push_back(std::move(rows));
     }
     return absl::OkStatus();

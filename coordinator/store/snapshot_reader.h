@@ -11,11 +11,17 @@
 
 namespace iha::coordinator {
 
-// One read transaction. NotFound: no such sweep in this database.
-absl::StatusOr<reports::Snapshot> ReadSnapshot(Store& store, const SweepId& sweep, const std::string& version);
+// One read transaction. `grader`: a later grading's version (coordinator/ingest/regrade.h), shown where a job has it:
+// what landed after it is not there yet; "" = the rows that each job was stored with. NotFound: no such sweep in this
+// database. InvalidArgument: no job has that grading (names those that there are).
+absl::StatusOr<reports::Snapshot> ReadSnapshot(Store& store, const SweepId& sweep, const std::string& version,
+                                               const std::string& grader = "");
 
 // The sweep whose id starts with `prefix` (hex). NotFound / InvalidArgument (several) name what there is.
 absl::StatusOr<SweepId> FindSweepByPrefix(Store& store, const std::string& prefix);
+
+// The stored texts of an item's samples, in order. DataLoss: one is missing or does not match its checksum.
+absl::StatusOr<std::vector<Generation>> LoadGenerations(ReadTxn& txn, const ItemResult& item);
 
 struct SampleRow {
   const JobRecord& job;

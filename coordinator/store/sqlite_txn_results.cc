@@ -1,6 +1,7 @@
 // Generations, item rows, grades and the values computed from them.
 #include <cstring>
 
+#include "benchmarks/scoring/plain_answers.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "coordinator/store/sqlite_txn.h"
@@ -29,8 +30,6 @@ std::vector<int32_t> UnpackTokens(const std::string& bytes) {
   }
   return tokens;
 }
-
-bool IsBlank(const std::string& text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos; }
 
 Unscored UnscoredAt(const Statement& q, int column) { return static_cast<Unscored>(q.GetInt(column)); }
 
@@ -233,7 +232,7 @@ absl::Status SqliteTxn::InsertGeneration(const Generation& generation) {
       .Blob(generation.text)
       .Int(static_cast<int64_t>(generation.finish))
       .Int(generation.prompt_tokens)
-      .Int(IsBlank(generation.text) ? 1 : 0)
+      .Int(scoring::Trimmed(generation.text).empty() ? 1 : 0)
       .Id(generation.Checksum())
       .Run();
 }
@@ -247,7 +246,7 @@ absl::Status SqliteTxn::RepairGeneration(const Generation& generation) {
       .Blob(generation.text)
       .Int(static_cast<int64_t>(generation.finish))
       .Int(generation.prompt_tokens)
-      .Int(IsBlank(generation.text) ? 1 : 0)
+      .Int(scoring::Trimmed(generation.text).empty() ? 1 : 0)
       .Id(generation.key.digest)
       .Id(generation.Checksum())
       .Run();

@@ -1,4 +1,6 @@
 // What reports read and write: item rows of a snapshot, cell values, average ranks.
+#include "benchmarks/scoring/plain_answers.h"
+#include "benchmarks/scoring/stops.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "coordinator/store/sqlite_txn.h"
@@ -16,6 +18,25 @@ void BindOptional(Statement* q, const std::optional<double>& value) {
 
 std::optional<double> OptionalAt(const Statement& q, int column) {
   return q.IsNull(column) ? std::nullopt : std::optional<double>(q.GetReal(column));
+}
+
+bool StripsThinking(const JobSpec& job) {
+  const auto think = job.entry.benchmark.options.find("think");
+  return think != job.entry.benchmark.options.end() && think->second == "strip";
+}
+
+// Where thinking is stripped, an answer is empty when nothing stands behind it.
+absl::Status CountEmptyAnswers(Connection& db, const JobId& job, const std::map<int64_t, size_t>& row_of,
+                               std::vector<reports::ItemRow>& rows) {
+  for (reports::ItemRow& row : rows) row.empty = 0;
+  Statement texts =
+      db.Query("SELECT s.item, g.text FROM sample s JOIN generation g ON g.gen_key = s.gen_key WHERE s.job = ?");
+  texts.Id(job.digest);
+  while (texts.Row()) {
+    if (scoring::Trimmed(scoring::WithoutThinking(texts.GetString(1))).empty())
+      ++rows[row_of.at(texts.GetInt(0))].empty;
+  }
+  return texts.status();
 }
 
 }  // namespace
@@ -61,6 +82,7 @@ ListOr<reports::ItemRow> SqliteTxn::ItemRows(const JobRecord& job) {
     row.empty = static_cast<int32_t>(samples.GetInt(3));
   }
   IHA_RETURN_IF_ERROR(samples.status());
+  if (StripsThinking(job.spec)) IHA_RETURN_IF_ERROR(CountEmptyAnswers(db_, job.id, row_of, rows));
   return rows;
 }
 

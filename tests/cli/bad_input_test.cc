@@ -368,6 +368,24 @@ TEST_F(BadInput, LineToolsReportTheLineAndGoOn) {
   Expect({"iha-eval", "score", "gsm8k", "--metric", "gsm8k.strict"}, 2, "gsm8k.strict_match", "{}");
 }
 
+TEST_F(BadInput, WhatCanNotBeReadOrWrittenIsNeverDone) {
+  const std::vector<std::string> score = {"iha-eval", "score", "gsm8k", "--metric", "gsm8k.robust"};
+  std::vector<std::string> argv = score;
+  argv.push_back(Path("fake"));
+  Expect(argv, 3, Path("fake") + ": read: Is a directory; expected a JSON Lines file");
+  argv.back() = Path("none.jsonl");
+  Expect(argv, 3, Path("none.jsonl") + ": open: No such file or directory; expected a JSON Lines file");
+  const auto into_full_disk = [&](const std::string& arguments) {
+    const RunResult result =
+        RunProgram({"/bin/sh", "-c", testing::ProgramPath("iha-eval") + arguments + " > /dev/full"});
+    EXPECT_EQ(result.exit.code, 4) << arguments << ": " << result.err;
+    EXPECT_THAT(result.err, HasSubstr("standard output: cannot be written")) << arguments;
+  };
+  Write("in.jsonl", "{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}\n");
+  into_full_disk(" score gsm8k --metric gsm8k.robust " + Path("in.jsonl"));
+  into_full_disk(" bench list");
+}
+
 TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
   const RunResult result =
       RunProgram({"iha-eval", "score", "equiv", "--metric", "math.robust"},

@@ -77,6 +77,9 @@ TEST_F(StoreCommands, TableIsTheRunsOwnInEveryFormat) {
   Refuses(with("--format", "docx"), 2, "docx");
   Refuses(with("--layout", "table3"), 2, "table3");
   Refuses(with("--baseline", "gamma"), 3, "gamma");
+  Refuses(with("--grader", "gsm8k/2"), 3, "unknown grader version \"gsm8k/2\"");
+  EXPECT_EQ(RunProgram(with("--grader", "gsm8k/1")).out, Read("o/table.md"));
+  Refuses({"iha-eval", "table", "--coordinator", "127.0.0.1:9", "--sweep", "1", "--grader", "gsm8k/1"}, 2, "--db");
   Refuses({"iha-eval", "table", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
 }
 
@@ -101,6 +104,10 @@ TEST_F(StoreCommands, ExplainTellsASamplesStory) {
   EXPECT_EQ(story["samples"][0]["text"], sample["text"]);
   EXPECT_EQ(story["samples"][0]["generation"], sample["generation"]);
   EXPECT_EQ(story["item_id"], sample["item_id"]);
+  EXPECT_EQ(story["gradings"], Json::array({"gsm8k/1"}));
+  for (const Json& grade : story["samples"][0]["grades"]) {
+    EXPECT_EQ(grade["group"], sample["grades"][grade["metric"].get<std::string>()]["group"]);
+  }
   EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr("Question: "));
   EXPECT_EQ(story["attempts"][0]["event"], "granted");
   EXPECT_EQ(story["attempts"].back()["event"], "done");
@@ -114,6 +121,7 @@ TEST_F(StoreCommands, ExplainTellsASamplesStory) {
   Refuses(with({"--item", "3"}), 3, "item 3: the job has 3 items");
   Refuses(with({"--item", "0", "--sample", "2"}), 3, "--sample: found 2");
   Refuses(with({"--item", "0", "--entry", "1"}), 3, "entry 1");
+  Refuses(with({"--item", "0", "--grader", "gsm8k/2"}), 3, "unknown grader version \"gsm8k/2\"");
   Refuses({"iha-eval", "explain", "--db", Path("x.db"), "--sweep", sweep_, "--model", "bta", "--item", "0"}, 3,
           "did you mean \"beta\"?");
   Refuses({"iha-eval", "explain", "--db", Path("no.db"), "--sweep", sweep_, "--model", "beta", "--item", "0"}, 3,

@@ -30,10 +30,12 @@ struct Outcome {
   std::string errors;
 };
 Outcome RunOn(const std::string& input) {
-  std::istringstream in(input);
+  const testing::TempDir dir;
+  EXPECT_TRUE(WriteFileAtomic(dir.File("in.jsonl"), input).ok());
+  auto in = LineReader::Open(dir.File("in.jsonl"));
   std::ostringstream out;
   std::ostringstream errors;
-  const int64_t bad = RunJsonlTool(Doubler(), in, out, errors);
+  const int64_t bad = RunJsonlTool(Doubler(), *in, out, errors);
   return {.bad = bad, .out = out.str(), .errors = errors.str()};
 }
 
@@ -58,6 +60,7 @@ TEST(JsonlTool, BadLinesAreNumberedAndTheLoopGoesOn) {
 TEST(JsonlTool, FilesGiveTheExitCode) {
   const testing::TempDir dir;
   EXPECT_EQ(RunJsonlToolOnFile(Doubler(), dir.File("absent.jsonl")), kExitBadInput);
+  EXPECT_EQ(RunJsonlToolOnFile(Doubler(), dir.path()), kExitBadInput);  // a folder has no line, and is no empty file
 }
 
 TEST(JsonlTool, TypedAccessNamesTheField) {

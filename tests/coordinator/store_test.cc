@@ -389,5 +389,41 @@ TEST(Schema, RefusesWhatMustNeverHappen) {
   sqlite3_close(raw);
 }
 
+TEST(StoreResults, AnAnswerThatIsAllThoughtIsEmptyWhereThinkingIsStripped) {
+  StoreFixture fixture;
+  const std::vector<std::string> texts = {"<think>5</think>\n 7", "<think>5</think> \n", " \n", "5"};
+  ASSERT_TRUE(fixture.store()
+                  .Write([&](WriteTxn& txn) -> absl::Status {
+                    for (int i = 0; i < 4; ++i) {
+                      Generation generation = MakeGeneration(i);
+                      generation.text = texts[static_cast<size_t>(i)];
+                      if (absl::Status s = txn.InsertGeneration(generation); !s.ok()) return s;
+                      ItemResult item;
+                      item.index = i;
+                      item.item_id = std::to_string(i);
+                      item.samples.emplace_back().generation = generation.key;
+                      item.values.emplace_back().metric = "sim.exact";
+                      if (absl::Status s = txn.InsertItem(fixture.job(), "sim-grader/1", item); !s.ok()) return s;
+                    }
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  const auto empty = [&](const std::string& think) {
+    std::vector<int> counts;
+    EXPECT_TRUE(fixture.store()
+                    .Read([&](ReadTxn& txn) -> absl::Status {
+                      JobRecord job = **txn.FindJob(fixture.job());
+                      job.spec.entry.benchmark.options["think"] = think;
+                      const auto rows = txn.ItemRows(job);
+                      for (const reports::ItemRow& row : *rows) counts.push_back(row.empty);
+                      return rows.status();
+                    })
+                    .ok());
+    return counts;
+  };
+  EXPECT_EQ(empty("keep"), (std::vector<int>{0, 0, 1, 0}));
+  EXPECT_EQ(empty("strip"), (std::vector<int>{0, 1, 1, 0}));
+}
+
 }  // namespace
 }  // namespace iha::coordinator

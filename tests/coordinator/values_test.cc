@@ -420,6 +420,15 @@ TEST_F(ValuesTest, ARegradeAddsRowsUnderAnotherGraderVersionAndTheOldOnesStay) {
   EXPECT_EQ(regraded->at(0).metrics.at(0).sum_before, regraded->at(0).metrics.at(0).sum_after);
   EXPECT_EQ(load(""), before);
   EXPECT_EQ(load("sim-grader/2"), before);
+  // Tables show them when asked to; a job that was not graded so stays as it is.
+  const auto shown = ReadSnapshot(*store_, sweep, "1.2", "sim-grader/2");
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->jobs[0].spec.grader_version, "sim-grader/2");
+  EXPECT_EQ(shown->jobs[0].items.size(), 4u);
+  EXPECT_EQ(shown->jobs[1].spec.grader_version, "sim-grader/1");
+  const absl::Status unknown = ReadSnapshot(*store_, sweep, "1.2", "sim-grader/3").status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("unknown grader version \"sim-grader/3\""));
   EXPECT_EQ(RegradeSweep(*store_, sweep, newer)->at(0).after, "");
   EXPECT_TRUE(CheckInvariants(*store_, &benchmarks::ItemValues)->empty());
   const auto other_data = RegradeSweep(*store_, sweep, SimOpener({.data = "v2"}));

@@ -110,6 +110,8 @@ def check_examples():
     for name in ("table1", "table2", "ruler"):
         text = "\n".join(re.sub(r"^\s*//.*", "", line) for line in run("sweep", "example", name).splitlines())
         check("sweep", json.loads(text), f"sweep example {name}")
+        if json.loads(run("sweep", "example", name, "--json")) != json.loads(text):
+            sys.exit(f"sweep example {name} --json: not the commented one")
 
 
 def check_inspect():

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/aggregate.h"
 #include "reports/layout.h"
 #include "reports/render.h"
 
@@ -204,6 +205,30 @@ TEST(Layout, EmIsTheGreedyEntryAndP1TheMostSampledOne) {
   EXPECT_EQ(columns({few, greedy}, "table2"), (Wanted{{"GSM8K EM", 1}, {"GSM8K Maj@5", 0}}));
   EXPECT_EQ(columns({few}, "table2"), (Wanted{{"GSM8K Maj@5", 0}}));
   EXPECT_EQ(columns({greedy}, "table1"), Wanted{});
+}
+
+// Field bug 85: what a grader could not judge stays in the denominator, shown by its reason. 67: so
+// are cut and empty answers.
+TEST(FieldBugs, CellsKeepWhatIsUnscoredCutOrEmpty) {
+  JobRows job;
+  job.spec.entry.metrics = {"m"};
+  job.spec.items = 3;
+  for (int i = 0; i < 3; ++i) {
+    ItemRow& row = job.items.emplace_back();
+    row.index = i;
+    row.samples = 1;
+    row.truncated = i == 1 ? 1 : 0;
+    row.empty = i == 2 ? 1 : 0;
+    row.values.emplace_back().metric = "m";
+    row.values[0].score = {1, 1};
+  }
+  job.items[2].values[0].unscored = Unscored::kGraderError;
+  const Cell cell = CellsOf(job).front();
+  EXPECT_EQ(cell.value->ToString(), "2/3");
+  EXPECT_EQ(cell.scored, 2);
+  EXPECT_EQ(cell.unscored.at(Unscored::kGraderError), 1);
+  EXPECT_EQ(cell.truncated, 1);
+  EXPECT_EQ(cell.empty, 1);
 }
 
 }  // namespace

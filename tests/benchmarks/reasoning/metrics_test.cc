@@ -44,6 +44,17 @@ TEST(ItemValues, MeanVoteAndPassAtK) {
   EXPECT_EQ((*values)[6].metric, "pass@9?metric=gsm8k.strict_match");
 }
 
+// Rows that were stored before groups were: their values must stay what they are, or fsck would call them damaged.
+TEST(ItemValues, AnswersWithoutGroupsAreComparedByTheirMetric) {
+  const std::vector<std::vector<SampleGrade>> grades = {
+      {Grade("7", false)}, {Grade("1,000", true)}, {Grade("[invalid]", false, false)}, {Grade("1000", true)}};
+  const auto values = ItemValues({"maj@4?metric=gsm8k.strict_match"}, grades);
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ((*values)[0].score, (Score{1, 1}));
+  EXPECT_EQ((*values)[0].tie, (Score{0, 1}));
+  EXPECT_EQ((*values)[0].winner, "1,000");
+}
+
 TEST(ItemValues, OneUnscoredSampleMakesTheItemUnscoredForItsReason) {
   SampleGrade broken = Grade("", false, false);
   broken.unscored = Unscored::kGraderError;

@@ -7,7 +7,8 @@
 namespace iha::scoring {
 namespace {
 
-// The law that votes stand on: samples with one text are one group, also where the rule cannot read the text again.
+// What `score equiv` says of an answer and itself, also where the rule cannot read the text again. (Votes group equal
+// texts before they ask.)
 TEST(AnswerMetrics, AnExtractedAnswerEqualsItself) {
   const std::string outputs[] = {
       "so \\boxed{]fra \x0f"
