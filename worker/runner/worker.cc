@@ -129,6 +129,7 @@ absl::Status Worker::Run() {
     ReportLoad();
   }
   DrainLeases(status.ok() ? options_.drain : absl::ZeroDuration());
+  events_.Close();  // nobody takes any more: who has one to push must not wait for room
   engine_.reset();
   outbox_.reset();
   keeper_.reset();

@@ -63,8 +63,9 @@ struct World {
     EXPECT_TRUE(opened.ok()) << opened.status();
     api = *std::move(opened);
   }
-  void Submit(const std::string& model) {
-    const auto submitted = api->Submit(DemoSweep(model));
+  void Submit(const std::string& model) { Submit(DemoSweep(model)); }
+  void Submit(const SweepSpec& spec) {
+    const auto submitted = api->Submit(spec);
     ASSERT_TRUE(submitted.ok()) << submitted.status();
     sweep = *submitted;
   }
@@ -312,6 +313,27 @@ TEST_F(WorkerTest, StopReleasesUnchargedAndAnotherWorkerFinishesToTheSameItems) 
     EXPECT_EQ(world.Progress().state, "done");
     EXPECT_EQ(world.ItemHashes(), calm.ItemHashes());
   }
+}
+
+// More samples begun than the event queue holds: their results, of which nobody takes one, must not keep the engine.
+TEST_F(WorkerTest, AStopWithManySamplesBegunEnds) {
+  World world;
+  SweepSpec spec = DemoSweep("alpha");
+  spec.entries[0].limit = 17;
+  spec.entries[0].sampling.samples = 4096;  // 69,632 in one shard
+  spec.entries[0].sampling.max_new_tokens = 1;
+  spec.shard_tokens = 1 << 30;
+  world.Submit(spec);
+  CheckpointSource models(RootAt(dir_.File("models")));
+  WorkerOptions options = OptionsFor("w");
+  options.drain = absl::ZeroDuration();
+  std::function<void()> stop;
+  Observed api(*world.api, [&](int) { stop(); });
+  Worker worker(api, models, world.clock, options);
+  stop = [&] { worker.Stop(); };
+  const absl::Status status = worker.Run();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(api.releases, ::testing::ElementsAre(ReleaseReason::kDrain));
 }
 
 // First write wins: the worker's own text differs from the stored one, and its grades are of the stored one.
