@@ -19,7 +19,8 @@ enum class RopePairing {
 };
 
 // Rows for positions pos0 .. pos0 + count - 1: cos[row][i] = fp32(factor * cos(position * frequency[i])), i < half.
-// Positions up to 2^20 and frequencies up to 1 keep the absolute error before rounding below 2^-50 * factor.
+// While position * frequency stays below 2^21 (exact_math.h) the absolute error before rounding is below 2^-50 *
+// factor.
 void FillRopeTable(const double* frequency, size_t half, uint32_t pos0, size_t count, double factor, float* cos,
                    float* sin);
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -115,11 +116,16 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(Options options) : state_(std::make_unique<State>()) {
+  state_->threads.reserve(static_cast<size_t>(std::max(options.threads, 1)));
   for (int i = 1; i < options.threads; ++i) {
-    state_->threads.emplace_back([state = state_.get(), i, pin = options.pin] {
-      if (pin) PinTo(i);
-      state->Loop(i);
-    });
+    try {
+      state_->threads.emplace_back([state = state_.get(), i, pin = options.pin] {
+        if (pin) PinTo(i);
+        state->Loop(i);
+      });
+    } catch (const std::system_error&) {
+      return;  // the system allows no more
+    }
   }
 }
 

@@ -16,7 +16,7 @@ namespace iha::kernels {
 class ThreadPool final : public ParallelFor {
  public:
   struct Options {
-    int threads = 1;   // the caller included; values below 1 mean 1
+    int threads = 1;   // the caller included; values below 1 mean 1. Fewer where the system refuses to make more
     bool pin = false;  // worker i to the i-th CPU this process may use; the calling thread is left alone
   };
   explicit ThreadPool(Options options);

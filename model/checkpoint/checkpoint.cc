@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -219,7 +220,11 @@ Digest Checkpoint::WeightsDigest(int threads) const {
   {
     std::vector<std::jthread> helpers;
     const int helping = DigestThreads(threads, specs.size(), bytes) - 1;
-    for (int i = 0; i < helping; ++i) helpers.emplace_back(work);
+    try {
+      for (int i = 0; i < helping; ++i) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system allows no more threads: fewer do the same.
+    }
     work();
   }
   CanonicalWriter out("iha.checkpoint", 1);

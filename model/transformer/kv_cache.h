@@ -1,7 +1,7 @@
 // kv_cache.h: the memory behind block ids: one slab, a block holds 64 tokens of every layer.
 //
-// Blocks are 64-byte aligned and start zeroed by the kernel's lazily mapped pages; a block's bytes are only defined
-// where tokens were appended. Owned by the backend; same thread as it.
+// Blocks are 64-byte aligned. A block's bytes are only defined where tokens were appended; until then a large slab
+// takes address space, not memory. Owned by the backend; same thread as it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 #include "kernels/elementwise/elementwise.h"
 
-#include "kernels/embedding/embedding.h"
 #include "kernels/support/thread_pool.h"
 #include "tests/kernels/kernel_test_util.h"
 
@@ -22,31 +21,6 @@ TEST(Elementwise, AddAndScaleRows) {
       EXPECT_EQ(FirstDifference(x, want), -1);  // padding columns included: left alone
     }
   }
-}
-
-TEST(Embedding, GathersAndWidensExactly) {
-  const size_t n = 7;
-  std::vector<uint16_t> table(5 * n);
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<uint16_t>(0x3C00 + 37 * i);
-  const std::vector<int32_t> ids = {4, 0, 0, 2};
-  for (const StorageType type : {StorageType::kBF16, StorageType::kF16}) {
-    std::vector<float> out(4 * 9, -1.0f);
-    // One byte off: tables in mapped files have any alignment.
-    std::vector<char> shifted(table.size() * 2 + 1);
-    std::memcpy(shifted.data() + 1, table.data(), table.size() * 2);
-    Embed(type, shifted.data() + 1, n, ids, 3.0f, out.data(), 9);
-    for (size_t t = 0; t < 4; ++t) {
-      for (size_t i = 0; i < 9; ++i) {
-        const uint16_t bits = i < n ? table[ids[t] * n + i] : uint16_t{0};
-        const float want = i >= n ? -1.0f : (type == StorageType::kBF16 ? WidenBF16(bits) : WidenF16(bits)) * 3.0f;
-        EXPECT_EQ(std::bit_cast<uint32_t>(out[t * 9 + i]), std::bit_cast<uint32_t>(want));
-      }
-    }
-  }
-  const std::vector<float> wide = RandomFloats(5 * n, 1);
-  std::vector<float> out(n);
-  Embed(StorageType::kF32, wide.data(), n, std::vector<int32_t>{3}, 1.0f, out.data(), n);
-  EXPECT_EQ(FirstDifference(out.data(), &wide[3 * n], n), -1);
 }
 
 }  // namespace

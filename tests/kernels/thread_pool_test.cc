@@ -1,9 +1,11 @@
 #include "kernels/support/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <new>
 #include <thread>
 #include <vector>
@@ -45,6 +47,22 @@ TEST(ThreadPool, ManyShortRuns) {
     }
   }
   EXPECT_EQ(total, want);
+}
+
+// Each thread reserves address space for its stack: a limit on that is one on their number.
+TEST(ThreadPoolDeathTest, FewerThreadsWhereTheSystemMakesNoMore) {
+  const auto limited = [] {
+    const rlimit space = {.rlim_cur = size_t{1} << 30, .rlim_max = size_t{1} << 30};
+    if (setrlimit(RLIMIT_AS, &space) != 0) std::_Exit(1);
+    ThreadPool pool(100'000);
+    std::atomic<size_t> sum{0};
+    pool.Run(1000, [&](size_t job, int) { sum.fetch_add(job, std::memory_order_relaxed); });
+    std::_Exit(sum.load() == 499500u && pool.Threads() < 100'000 ? 0 : 2);
+  };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more address space than the limit leaves";
+#endif
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPool, SleepingWorkersWakeUp) {
