@@ -33,9 +33,8 @@ ordered_json TokenWindowJson(const LayerSpec& layer) {
 
 void AddIhaFields(const LayerSpec& layer, ordered_json& json) {
   json["pseudo_heads"] = layer.pseudo_heads;
-  json["alpha_layout"] =
-      layer.alpha_layout == AlphaLayout::kSourceTargetPseudo ? "source_target_pseudo" : "target_pseudo_source";
-  json["collapse"] = layer.collapse == CollapseKind::kPerHead ? "per_head" : "global";
+  json["alpha_layout"] = NameOf(layer.alpha_layout);
+  json["collapse"] = NameOf(layer.collapse);
   json["mask"] = layer.mask == IhaMask::kFlatCausal ? "flat_causal" : "token_causal";
   json["rope_positions"] = layer.rope_positions == IhaPositions::kVirtual ? "virtual" : "token";
   json["window"] = nullptr;

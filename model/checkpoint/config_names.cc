@@ -76,6 +76,12 @@ const char* NameOf(AttentionKind kind) {
   return "?";
 }
 
+const char* NameOf(AlphaLayout layout) {
+  return layout == AlphaLayout::kSourceTargetPseudo ? "source_target_pseudo" : "target_pseudo_source";
+}
+
+const char* NameOf(CollapseKind kind) { return kind == CollapseKind::kPerHead ? "per_head" : "global"; }
+
 const char* NameOf(QkNorm norm) {
   switch (norm) {
     case QkNorm::kNone:

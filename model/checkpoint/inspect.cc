@@ -1,5 +1,7 @@
 #include "model/checkpoint/inspect.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -67,8 +69,7 @@ int64_t CountNonFinite(const TensorView& view) {
 std::string DescribeLayer(const ModelConfig& config, const LayerSpec& layer) {
   std::string text = NameOf(layer.kind);
   if (layer.kind == AttentionKind::kIha) {
-    text += fmt::format(" P={} {} {} positions {}", layer.pseudo_heads,
-                        layer.collapse == CollapseKind::kPerHead ? "per_head" : "global",
+    text += fmt::format(" P={} {} {} positions {}", layer.pseudo_heads, NameOf(layer.collapse),
                         layer.mask == IhaMask::kFlatCausal ? "flat_causal" : "token_causal",
                         layer.rope_positions == IhaPositions::kVirtual ? "virtual" : "token");
   }
@@ -100,6 +101,7 @@ Inspection Inspect(const Checkpoint& checkpoint, std::span<const int64_t> length
   result.head_dim = config.head_dim;
   result.context_tokens = config.context_tokens;
   result.parameters = CountParameters(config);
+  result.generation_settings = checkpoint.generation().ignored;
   result.warnings = checkpoint.warnings();
   for (const TensorSpec& spec : RequiredTensors(config)) {
     const TensorView& view = checkpoint.tensors().find(spec.name)->second;  // Open has checked that it is there
@@ -148,6 +150,10 @@ std::string InspectionText(const Inspection& inspection) {
                         Grouped(inspection.kv_numbers_base * 4), Grouped(inspection.kv_numbers_mixed * 4),
                         Grouped(inspection.kv_numbers * 4));
   }
+  if (!inspection.generation_settings.empty()) {
+    text += fmt::format("generation_config.json says, and a sweep decides itself: {}\n",
+                        fmt::join(inspection.generation_settings, ", "));
+  }
   for (const std::string& warning : inspection.warnings) text += fmt::format("warning: {}\n", warning);
   return text;
 }
@@ -177,6 +183,7 @@ std::string InspectionJson(const Inspection& inspection) {
                                   {"bf16_base", inspection.kv_numbers_base * 2},
                                   {"f32_mixed", inspection.kv_numbers_mixed * 4},
                                   {"bf16_mixed", inspection.kv_numbers_mixed * 2}};
+  result["generation_settings"] = inspection.generation_settings;
   result["warnings"] = inspection.warnings;
   return result.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

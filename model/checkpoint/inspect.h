@@ -29,10 +29,11 @@ struct Inspection {
   ParameterCount parameters;
   std::map<std::string, int64_t> dtypes;  // stored dtype -> weights
   Digest digest;
-  std::vector<LengthCost> costs;  // in the order asked for
-  int64_t kv_numbers = 0;         // for each token; times 4 bytes (f32) or 2 (bf16)
-  int64_t kv_numbers_base = 0;    // the same if iha layers held base keys and values,
-  int64_t kv_numbers_mixed = 0;   // and if they held pseudo ones
+  std::vector<LengthCost> costs;                 // in the order asked for
+  int64_t kv_numbers = 0;                        // for each token; times 4 bytes (f32) or 2 (bf16)
+  int64_t kv_numbers_base = 0;                   // the same if iha layers held base keys and values,
+  int64_t kv_numbers_mixed = 0;                  // and if they held pseudo ones
+  std::vector<std::string> generation_settings;  // of generation_config.json, not applied: "temperature=0.2"
   std::vector<std::string> warnings;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kUpcycleVersion = 1;         // raise when equal arguments would give other bytes
+constexpr int kUpcycleVersion = 2;         // raise when equal arguments would give other bytes
 constexpr int64_t kMaxPseudoHeads = 4096;  // as the config allows
 constexpr double kMaxNoise = 1e6;
 constexpr int64_t kMaxTextBytes = int64_t{1} << 30;
@@ -204,6 +204,8 @@ std::string RecordText(const Digest& source, const UpcycleOptions& options, cons
                          {"kind", "iha"},
                          {"pseudo_heads", options.pseudo_heads}};
   record["layers"] = layers;
+  record["alpha_layout"] = NameOf(options.alpha_layout);
+  record["collapse"] = NameOf(options.collapse);
   record["expand_kv"] = options.expand_kv;
   record["noise"] = options.noise;
   record["seed"] = options.seed;

@@ -209,7 +209,7 @@ TEST_F(BadCheckpoint, WhatIsOddButRunsIsAWarning) {
   std::filesystem::rename(dir_.File("model.safetensors"), dir_.File("a.safetensors"));
   WriteText(dir_.File("a.safetensors"), bytes);
   WriteText(dir_.File("model.safetensors.index.json"), R"({"weight_map": {"model.norm.weight": "a.safetensors"}})");
-  WriteText(dir_.File("generation_config.json"), R"({"eos_token_id": [2, 9]})");
+  WriteText(dir_.File("generation_config.json"), R"({"eos_token_id": [2, 9], "temperature": 0.2, "top_p": 0.9})");
   const auto checkpoint = Checkpoint::Open(dir_.path());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const Inspection inspection = Inspect(*checkpoint, std::vector<int64_t>{16});
@@ -218,6 +218,8 @@ TEST_F(BadCheckpoint, WhatIsOddButRunsIsAWarning) {
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("eos_token_id 9 is not below vocab_size 9")));
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("lm_head.weight lies in")));
   EXPECT_THAT(inspection.warnings, Contains(HasSubstr("holds 1 values that are NaN or infinite")));
+  EXPECT_THAT(InspectionText(inspection),
+              HasSubstr("generation_config.json says, and a sweep decides itself: temperature=0.2, top_p=0.9\n"));
 }
 
 TEST(CheckJsonTest, TakesWhatIsOneValue) {

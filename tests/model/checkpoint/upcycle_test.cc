@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "model/checkpoint/config_json.h"
 #include "model/checkpoint/temporary_folder.h"
@@ -92,6 +93,17 @@ TEST_F(UpcycleTest, MixersAreTheIdentityAndWeightsAreCopied) {
   EXPECT_EQ(layer.kind, AttentionKind::kIha);
   EXPECT_EQ(layer.mask, IhaMask::kTokenCausal);
   EXPECT_EQ(layer.rope_positions, IhaPositions::kToken);
+  EXPECT_EQ(nlohmann::json::parse(ReadText(Path("out/upcycle.json"))),
+            nlohmann::json({{"upcycle", 2},
+                            {"source_digest", source->WeightsDigest().Hex()},
+                            {"kind", "iha"},
+                            {"pseudo_heads", 2},
+                            {"layers", {0, 1, 2}},
+                            {"alpha_layout", "source_target_pseudo"},
+                            {"collapse", "per_head"},
+                            {"expand_kv", false},
+                            {"noise", 0},
+                            {"seed", 0}}));
   ExpectEntries({"source", "out"});
 }
 
