@@ -49,8 +49,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<model::Ba
   // with a large budget would otherwise spend its start-up on memory that it never touches.
   const model::ModelInfo& info = backend->info();
   const int64_t sequence_blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
-  const int64_t useful_bytes = 2 * options.scheduler.max_sequences * sequence_blocks * info.kv_block_bytes;
-  IHA_ASSIGN_OR_RETURN(auto executor, Executor::Create(std::move(backend), std::min(options.kv_bytes, useful_bytes)));
+  // In double: a config may name a context whose blocks times bytes leave 63 bits.
+  const double useful = 2.0 * options.scheduler.max_sequences * static_cast<double>(sequence_blocks) *
+                        static_cast<double>(info.kv_block_bytes);
+  const bool all = useful >= static_cast<double>(options.kv_bytes);
+  IHA_ASSIGN_OR_RETURN(auto executor,
+                       Executor::Create(std::move(backend), all ? options.kv_bytes : static_cast<int64_t>(useful)));
   return std::unique_ptr<Engine>(new Engine(std::move(executor), std::move(decoders), options));
 }
 

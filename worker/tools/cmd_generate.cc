@@ -40,12 +40,8 @@ CLI::Validator Real(const std::string& expected, bool (*valid)(double)) {
       "NUMBER");
 }
 
-// More than every running sequence at its longest is never used.
 absl::StatusOr<int64_t> KvBytes(const Flags& flags, const model::ModelInfo& info) {
-  if (flags.kv_memory_mib == 0) {
-    const int64_t blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
-    return std::min(engine::DefaultKvBytes(), (blocks + 1) * flags.max_batch * info.kv_block_bytes);
-  }
+  if (flags.kv_memory_mib == 0) return engine::DefaultKvBytes();
   const int64_t bytes = flags.kv_memory_mib << 20;
   if (bytes < info.kv_block_bytes) {
     return InvalidArgument("--kv-memory-mib {}: {} tokens of this checkpoint need {} bytes; give at least {}",
