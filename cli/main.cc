@@ -3,11 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <iostream>
 
 #include "cli/command.h"
 #include "common/data_root.h"
-#include "common/errors.h"
 #include "common/module_path.h"
 #include "common/usage_error.h"
 #include "common/version.h"
@@ -34,11 +32,7 @@ int Main(int argc, char** argv) {
     add(app, command);
   }
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
-  // What a full disk did not take must not pass for done.
-  if (!std::cout.flush() && command.exit_code == kExitOk) {
-    return Fail(app.get_subcommands().front()->get_name(), Unavailable("standard output: cannot be written"));
-  }
-  return command.exit_code;
+  return ExitCodeAfterOutput(app, command.exit_code);
 }
 
 }  // namespace

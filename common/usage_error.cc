@@ -142,4 +142,11 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* 
   return kExitUsage;
 }
 
+int ExitCodeAfterOutput(const CLI::App& app, int exit_code) {
+  if (std::cout.flush() || exit_code != kExitOk) return exit_code;
+  std::cerr << app.get_name() << " " << app.get_subcommands().front()->get_name()
+            << ": standard output: cannot be written\n";
+  return kExitUnavailable;
+}
+
 }  // namespace iha

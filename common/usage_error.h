@@ -16,4 +16,8 @@ namespace iha {
 // `app` is the root, named as the program.
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv);
 
+// What the program ends with when its command has ended with `exit_code`: where that is 0 but standard output did not
+// take all that was printed (a full disk), kExitUnavailable, after one line on stderr.
+int ExitCodeAfterOutput(const CLI::App& app, int exit_code);
+
 }  // namespace iha

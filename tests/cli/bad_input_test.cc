@@ -375,15 +375,15 @@ TEST_F(BadInput, WhatCanNotBeReadOrWrittenIsNeverDone) {
   Expect(argv, 3, Path("fake") + ": read: Is a directory; expected a JSON Lines file");
   argv.back() = Path("none.jsonl");
   Expect(argv, 3, Path("none.jsonl") + ": open: No such file or directory; expected a JSON Lines file");
-  const auto into_full_disk = [&](const std::string& arguments) {
-    const RunResult result =
-        RunProgram({"/bin/sh", "-c", testing::ProgramPath("iha-eval") + arguments + " > /dev/full"});
-    EXPECT_EQ(result.exit.code, 4) << arguments << ": " << result.err;
-    EXPECT_THAT(result.err, HasSubstr("standard output: cannot be written")) << arguments;
+  const auto into_full_disk = [&](const std::string& command) {
+    const RunResult result = RunProgram({"/bin/sh", "-c", testing::ProgramPath(command) + " > /dev/full"});
+    EXPECT_EQ(result.exit.code, 4) << command << ": " << result.err;
+    EXPECT_THAT(result.err, HasSubstr("standard output: cannot be written")) << command;
   };
   Write("in.jsonl", "{\"id\":1,\"gold\":\"18\",\"output\":\"#### 18\"}\n");
-  into_full_disk(" score gsm8k --metric gsm8k.robust " + Path("in.jsonl"));
-  into_full_disk(" bench list");
+  into_full_disk("iha-eval score gsm8k --metric gsm8k.robust " + Path("in.jsonl"));
+  into_full_disk("iha-eval bench list");
+  into_full_disk("iha-tool machine-peak --threads 1");
 }
 
 TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {

@@ -25,7 +25,7 @@ int Main(int argc, char** argv) {
     add(app, tool);
   }
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
-  return tool.exit_code;
+  return ExitCodeAfterOutput(app, tool.exit_code);
 }
 
 }  // namespace
