@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
@@ -19,7 +20,7 @@
 namespace {
 
 using iha::kernels::PackedWeights;
-using iha::kernels::StorageType;
+using iha::kernels::WeightForm;
 
 std::map<int, double> peaks;
 
@@ -30,18 +31,22 @@ std::vector<float> Random(size_t n, uint32_t seed) {
   return values;
 }
 
-const PackedWeights& Weights(StorageType type, size_t n, size_t k) {
-  static std::map<std::pair<StorageType, std::pair<size_t, size_t>>, PackedWeights> cache;
-  PackedWeights& w = cache[{type, {n, k}}];
+const PackedWeights& Weights(WeightForm form, size_t n, size_t k) {
+  static std::map<std::pair<WeightForm, std::pair<size_t, size_t>>, PackedWeights> cache;
+  PackedWeights& w = cache[{form, {n, k}}];
   if (w.n() == 0) {
-    const std::vector<float> values = Random(n * k, 1);
-    if (type == StorageType::kF32) {
-      w = iha::kernels::Pack(type, values.data(), n, k);
+    w = PackedWeights(form, n, k);
+    std::vector<float> values = Random(n * k, 1);
+    if (form == WeightForm::kAffine) {
+      for (float& x : values) x = std::round(x * 15) * 0.0625f - 0.25f;
+      if (!w.PackAffineRows(0, values.data(), n, k)) std::abort();
+    } else if (form == WeightForm::kF32) {
+      w.PackRows(0, values.data(), n, k);
     } else {
       // Random patterns with |w| < 2, in either 16-bit format.
       std::vector<uint16_t> bits(values.size());
       for (size_t i = 0; i < bits.size(); ++i) bits[i] = iha::kernels::RoundToBF16(values[i]);
-      w = iha::kernels::Pack(type, bits.data(), n, k);
+      w.PackRows(0, bits.data(), n, k);
     }
   }
   return w;
@@ -50,7 +55,7 @@ const PackedWeights& Weights(StorageType type, size_t n, size_t k) {
 // Root mean square of the error of one chain against double, relative to the rms of the results.
 double ChainError(size_t k) {
   const size_t n = 256, m = 16;
-  const PackedWeights& w = Weights(StorageType::kF32, n, k);
+  const PackedWeights& w = Weights(WeightForm::kF32, n, k);
   const std::vector<float> a = Random(m * k, 2);
   std::vector<float> c(m * n);
   std::vector<double> exact(m * n);
@@ -80,8 +85,8 @@ void TorchMatmul(benchmark::State& state, bool bf16, size_t k, size_t n, size_t 
   Rate(state, k, n, m, threads, static_cast<double>(k * n * (bf16 ? 2 : 4)));
 }
 
-void Matmul(benchmark::State& state, StorageType type, size_t k, size_t n, size_t m, int threads) {
-  const PackedWeights& w = Weights(type, n, k);
+void Matmul(benchmark::State& state, WeightForm form, size_t k, size_t n, size_t m, int threads) {
+  const PackedWeights& w = Weights(form, n, k);
   const std::vector<float> a = Random(m * k, 2);
   std::vector<float> c(m * n);
   iha::kernels::ThreadPool pool({threads, threads > 1});
@@ -107,13 +112,15 @@ int main(int argc, char** argv) {
   for (const size_t k : {576, 2048, 8192}) {
     std::printf("K = %zu: relative rms error of one chain %.2g\n", k, ChainError(k));
   }
-  const std::pair<StorageType, const char*> types[] = {
-      {StorageType::kF32, "f32"}, {StorageType::kBF16, "bf16"}, {StorageType::kF16, "f16"}};
-  for (const auto& [type, type_name] : types) {
+  const std::pair<WeightForm, const char*> forms[] = {{WeightForm::kF32, "f32"},
+                                                      {WeightForm::kBF16, "bf16"},
+                                                      {WeightForm::kF16, "f16"},
+                                                      {WeightForm::kAffine, "affine"}};
+  for (const auto& [form, form_name] : forms) {
     for (const auto& [k, n] : {std::pair<size_t, size_t>{576, 1536}, {1536, 576}, {2048, 2048}, {576, 49152}}) {
       for (const size_t m : {1, 4, 16, 64, 256}) {
         for (const int threads : {1, 2}) {
-          const std::string name = std::string("matmul/") + type_name + "/" + std::to_string(k) + "x" +
+          const std::string name = std::string("matmul/") + form_name + "/" + std::to_string(k) + "x" +
                                    std::to_string(n) + "/M" + std::to_string(m) + "/threads" + std::to_string(threads);
           // One thread is timed by its CPU clock: other jobs may share the cores.
           const auto add = [&](const std::string& full, auto body) {
@@ -121,9 +128,9 @@ int main(int argc, char** argv) {
             registered->Unit(benchmark::kMicrosecond);
             if (threads > 1) registered->UseRealTime();
           };
-          add(name, [=](benchmark::State& state) { Matmul(state, type, k, n, m, threads); });
-          if (type == StorageType::kF16 || iha::bench::TorchVersion().empty()) continue;
-          const bool bf16 = type == StorageType::kBF16;
+          add(name, [=](benchmark::State& state) { Matmul(state, form, k, n, m, threads); });
+          const bool bf16 = form == WeightForm::kBF16;
+          if ((!bf16 && form != WeightForm::kF32) || iha::bench::TorchVersion().empty()) continue;
           add("torch/" + name, [=](benchmark::State& state) { TorchMatmul(state, bf16, k, n, m, threads); });
         }
       }

@@ -6,7 +6,8 @@
 // of A and row n of W only: not on M, the tile, the thread count or the vector width.
 //
 // Layout of a packed matrix, the same on every machine: panels of 16 rows of W (columns of C), the last one filled up
-// with zeros. Inside a panel: kF32 [k][16] float; kF16 [k][16] half; kBF16 [ceil(k/2)][16] pairs, low half = even k.
+// with zeros. Inside a panel: kF32 [k][16] float; kF16 [k][16] half; kBF16 [ceil(k/2)][16] pairs, low half = even k;
+// kAffine [ceil(k/16)] AffinePanelBlock, 1.5 bytes a weight.
 // Threads: Gemm may be called from several threads with different ParallelFor objects; it blocks until C is written and
 // keeps no pointer. Arguments are trusted (a wrong shape is a bug of the caller): debug builds assert.
 #pragma once
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/matmul/affine_blocks.h"
 #include "kernels/support/aligned.h"
 #include "kernels/support/parallel_for.h"
 #include "kernels/support/small_float.h"
@@ -23,13 +25,29 @@ namespace iha::kernels {
 
 inline constexpr size_t kPanelRows = 16;
 
+// What a matrix holds: a storage type, or the blocks of affine_blocks.h. The arithmetic is on the fp32 values either
+// way, so the form changes no bit.
+enum class WeightForm { kF32, kBF16, kF16, kAffine };
+constexpr WeightForm FormOf(StorageType type) {
+  return type == StorageType::kBF16  ? WeightForm::kBF16
+         : type == StorageType::kF16 ? WeightForm::kF16
+                                     : WeightForm::kF32;
+}
+
+// 16 k of a panel's 16 rows: value [k][row] = fma(scale[row], q[k][row], offset[row]), exactly the weight.
+struct AffinePanelBlock {
+  float scale[kPanelRows], offset[kPanelRows];
+  int8_t q[kAffineBlock][kPanelRows];
+};
+
 class PackedWeights {
  public:
   PackedWeights() = default;
-  // All rows zero; fill them with PackRows.
-  PackedWeights(StorageType type, size_t n, size_t k);
+  // All rows zero; fill them with PackRows or PackAffineRows.
+  PackedWeights(WeightForm form, size_t n, size_t k);
+  PackedWeights(StorageType type, size_t n, size_t k) : PackedWeights(FormOf(type), n, k) {}
 
-  [[nodiscard]] StorageType type() const { return type_; }
+  [[nodiscard]] WeightForm form() const { return form_; }
   [[nodiscard]] size_t n() const { return n_; }  // rows of W = columns of C
   [[nodiscard]] size_t k() const { return k_; }
   [[nodiscard]] size_t panels() const { return (n_ + kPanelRows - 1) / kPanelRows; }
@@ -43,9 +61,12 @@ class PackedWeights {
   // elements apart. Any n0, so that several tensors can be packed into one matrix (q, k, v). Calls for rows of
   // different panels may run in parallel.
   void PackRows(size_t n0, const void* source, size_t rows, size_t stride);
+  // The same for kAffine, from fp32 at any alignment. False when a block of some row has no affine form: the matrix is
+  // then of no use, and another form takes the rows.
+  [[nodiscard]] bool PackAffineRows(size_t n0, const void* source, size_t rows, size_t stride);
 
  private:
-  StorageType type_ = StorageType::kF32;
+  WeightForm form_ = WeightForm::kF32;
   size_t n_ = 0, k_ = 0, panel_bytes_ = 0;
   AlignedArray<uint8_t> data_;
 };

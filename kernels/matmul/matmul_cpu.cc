@@ -65,9 +65,16 @@ struct Reader<ReadBF16> {
     return {reinterpret_cast<const uint32_t*>(w.panel(p)) + k / 2 * 16, w.panel_bytes() / sizeof(uint32_t)};
   }
 };
+template <>
+struct Reader<ReadAffine> {
+  static ReadAffine At(const PackedWeights& w, size_t p, size_t k = 0) {
+    return {reinterpret_cast<const AffinePanelBlock*>(w.panel(p)) + k / kAffineBlock,
+            w.panel_bytes() / sizeof(AffinePanelBlock)};
+  }
+};
 
 struct Scratch {
-  GemmScratch a, last_panel;
+  GemmScratch a, last_panel, widened;
 };
 static Scratch& ThreadScratch() {
   static thread_local Scratch scratch;
@@ -102,16 +109,22 @@ HWY_INLINE Ahead NextPanels(const PackedWeights& w, size_t p, size_t np, size_t 
   return {w.panel(p) + bytes + begin, static_cast<int>(lines)};
 }
 
+// k of one pass: a multiple of what a reader steps by, or all of it.
+template <int kStep>
+size_t KBlock(const GemmJob& g, size_t automatic) {
+  return g.tuning.k_block == 0 ? automatic : (g.tuning.k_block + kStep - 1) / kStep * kStep;
+}
+
 // Decode: at most one tile of rows, weights are read once, straight from memory.
 template <class R>
 void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
   const PackedWeights& w = *g.w;
   const size_t k_all = w.k();
   constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
-  size_t kc = g.tuning.k_block;
-  if (kc == 0) kc = rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all;
+  const size_t kc =
+      KBlock<R::kStep>(g, rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all);
   // With fewer operations per byte the memory is the limit already, and fetching ahead costs what it brings.
-  const bool fetch_ahead = kc >= k_all && rows >= 2 * StorageBytes(w.type());
+  const bool fetch_ahead = kc >= k_all && rows * w.n() * w.k() >= 2 * w.bytes();
   // k blocks inside a strip of panels so that C and A stay close.
   const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
   const size_t strip = fetch_ahead ? group : kc >= k_all ? p1 - p0 : 24;
@@ -143,7 +156,22 @@ static void PackTiles(const GemmJob& g, size_t row0, const RowTiles& tiles, size
   }
 }
 
-template <class R>
+// k .. k + kn - 1 of np panels in fp32: [np][kn][16]. k is a multiple of 16.
+static void WidenPanels(const PackedWeights& w, size_t p, size_t np, size_t k, size_t kn, float* HWY_RESTRICT out) {
+  for (size_t q = 0; q < np; ++q) {
+    const ReadAffine reader = Reader<ReadAffine>::At(w, p + q, k);
+    for (size_t b = 0; b * kAffineBlock < kn; ++b) {
+      const ReadAffine block = reader.Block(b);
+      const size_t count = std::min(kAffineBlock, kn - b * kAffineBlock);
+      for (size_t i = 0; i < count; ++i, out += kPanelRows) {
+        for (int j = 0; j < kVectors; ++j) VStore(block.Load<0>(i, 0, j), out + j * kLanes);
+      }
+    }
+  }
+}
+
+// R reads the tiles. Affine blocks are widened once for all of them: kWiden, R reads fp32.
+template <class R, bool kWiden = false>
 void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int max_rows) {
   const PackedWeights& w = *g.w;
   Scratch& scratch = ThreadScratch();
@@ -151,7 +179,7 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
   // Long k blocks win up to 2048 (C is loaded and stored less often); equal ones, a multiple of 32.
   constexpr size_t kLongestBlock = 2048;
   const size_t passes = (k_all + kLongestBlock - 1) / kLongestBlock;
-  const size_t kc = g.tuning.k_block != 0 ? g.tuning.k_block : ((k_all + passes - 1) / passes + 31) / 32 * 32;
+  const size_t kc = KBlock < kWiden ? 16 : R::kStep > (g, ((k_all + passes - 1) / passes + 31) / 32 * 32);
   const size_t mc = g.tuning.row_block != 0 ? g.tuning.row_block : 192;
   for (size_t mb = m0; mb < m1; mb += mc) {
     const size_t rows = std::min(mc, m1 - mb);
@@ -165,7 +193,17 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
       PackTiles(g, mb, tiles, k, kn, pa);
       for (size_t p = p0; p < p1; p += group) {
         const size_t np = std::min(group, p1 - p);
-        const auto reader = [&](size_t q) { return Reader<R>::At(w, p + q, k); };
+        float* wide = nullptr;
+        if constexpr (kWiden) {
+          wide = scratch.widened.Get(group * kn * kPanelRows);
+          WidenPanels(w, p, np, k, kn, wide);
+        }
+        const auto reader = [&](size_t q) {
+          if constexpr (kWiden)
+            return R{wide + q * kn * kPanelRows, kn * kPanelRows, kPanelRows};
+          else
+            return Reader<R>::At(w, p + q, k);
+        };
         const bool fetch_ahead = kn == k_all && p + np < p1;
         for (size_t t = 0; t < tiles.tiles; ++t) {
           const Ahead ahead = fetch_ahead ? NextPanels<R>(w, p, np, tiles.tiles, t) : Ahead{};
@@ -187,17 +225,22 @@ void GemmPartOf(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
     if (--p1 == p0) return;
   }
   if (m1 - m0 <= static_cast<size_t>(max_rows)) return FewRows<R>(g, m0, m1 - m0, p0, p1);
-  ManyRows<R>(g, m0, m1, p0, p1, max_rows);
+  if constexpr (std::is_same_v<R, ReadAffine>)
+    return ManyRows<ReadF32, true>(g, m0, m1, p0, p1, std::min(want, ReadF32::kMaxRows));
+  else
+    ManyRows<R>(g, m0, m1, p0, p1, max_rows);
 }
 
 // Rows m0 .. m1 - 1, panels p0 .. p1 - 1.
 void GemmPart(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
-  switch (g.w->type()) {
-    case StorageType::kF32:
+  switch (g.w->form()) {
+    case WeightForm::kAffine:
+      return GemmPartOf<ReadAffine>(g, m0, m1, p0, p1);
+    case WeightForm::kF32:
       return GemmPartOf<ReadF32>(g, m0, m1, p0, p1);
-    case StorageType::kBF16:
+    case WeightForm::kBF16:
       return GemmPartOf<ReadBF16>(g, m0, m1, p0, p1);
-    case StorageType::kF16:
+    case WeightForm::kF16:
       return GemmPartOf<ReadF16>(g, m0, m1, p0, p1);
   }
 }

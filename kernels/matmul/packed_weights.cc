@@ -1,20 +1,31 @@
 #include <cassert>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "kernels/matmul/matmul.h"
 
 namespace iha::kernels {
 namespace {
 
-size_t PanelBytes(StorageType type, size_t k) {
-  const size_t k_slots = type == StorageType::kBF16 ? (k + 1) / 2 * 2 : k;
-  return k_slots * kPanelRows * StorageBytes(type);
+size_t PanelBytes(WeightForm form, size_t k) {
+  switch (form) {
+    case WeightForm::kF32:
+      return k * kPanelRows * sizeof(float);
+    case WeightForm::kF16:
+      return k * kPanelRows * sizeof(uint16_t);
+    case WeightForm::kBF16:
+      return (k + 1) / 2 * 2 * kPanelRows * sizeof(uint16_t);
+    case WeightForm::kAffine:
+      return (k + kAffineBlock - 1) / kAffineBlock * sizeof(AffinePanelBlock);
+  }
+  return 0;
 }
 
 }  // namespace
 
-PackedWeights::PackedWeights(StorageType type, size_t n, size_t k)
-    : type_(type), n_(n), k_(k), panel_bytes_(PanelBytes(type, k)) {
+PackedWeights::PackedWeights(WeightForm form, size_t n, size_t k)
+    : form_(form), n_(n), k_(k), panel_bytes_(PanelBytes(form, k)) {
   data_ = MakeAligned<uint8_t>(bytes());
   std::memset(data_.get(), 0, bytes());
 }
@@ -66,26 +77,52 @@ void PackInto(uint8_t* data, size_t panel_bytes, size_t n0, const void* source, 
 }  // namespace
 
 void PackedWeights::PackRows(size_t n0, const void* source, size_t rows, size_t stride) {
-  assert(n0 + rows <= n_);
-  switch (type_) {
-    case StorageType::kF32:
+  assert(n0 + rows <= n_ && form_ != WeightForm::kAffine);
+  switch (form_) {
+    case WeightForm::kAffine:
+      return;
+    case WeightForm::kF32:
       return PackInto<float, 1>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
-    case StorageType::kF16:
+    case WeightForm::kF16:
       return PackInto<uint16_t, 1>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
-    case StorageType::kBF16:
+    case WeightForm::kBF16:
       return PackInto<uint16_t, 2>(data_.get(), panel_bytes_, n0, source, rows, stride, k_);
   }
+}
+
+bool PackedWeights::PackAffineRows(size_t n0, const void* source, size_t rows, size_t stride) {
+  assert(n0 + rows <= n_ && form_ == WeightForm::kAffine);
+  const size_t blocks = (k_ + kAffineBlock - 1) / kAffineBlock;
+  std::vector<float> row(k_);
+  std::vector<AffineBlock> found(blocks);
+  AffineHints hints;
+  for (size_t r = 0; r < rows; ++r) {
+    std::memcpy(row.data(), static_cast<const char*>(source) + r * stride * sizeof(float), k_ * sizeof(float));
+    if (!FindAffineBlocks(row.data(), k_, hints, found.data())) return false;
+    auto* to = reinterpret_cast<AffinePanelBlock*>(data_.get() + (n0 + r) / kPanelRows * panel_bytes_);
+    const size_t lane = (n0 + r) % kPanelRows;
+    for (size_t b = 0; b < blocks; ++b) {
+      to[b].scale[lane] = found[b].scale;
+      to[b].offset[lane] = found[b].offset;
+      for (size_t i = 0; i < kAffineBlock; ++i) to[b].q[i][lane] = found[b].q[i];
+    }
+  }
+  return true;
 }
 
 float PackedWeights::At(size_t n, size_t k) const {
   const uint8_t* base = panel(n / kPanelRows);
   const size_t lane = n % kPanelRows;
-  switch (type_) {
-    case StorageType::kF32:
+  switch (form_) {
+    case WeightForm::kAffine: {
+      const auto& block = reinterpret_cast<const AffinePanelBlock*>(base)[k / kAffineBlock];
+      return std::fma(block.scale[lane], static_cast<float>(block.q[k % kAffineBlock][lane]), block.offset[lane]);
+    }
+    case WeightForm::kF32:
       return reinterpret_cast<const float*>(base)[k * kPanelRows + lane];
-    case StorageType::kF16:
+    case WeightForm::kF16:
       return WidenF16(reinterpret_cast<const uint16_t*>(base)[k * kPanelRows + lane]);
-    case StorageType::kBF16:
+    case WeightForm::kBF16:
       return WidenBF16(reinterpret_cast<const uint16_t*>(base)[(k / 2 * kPanelRows + lane) * 2 + k % 2]);
   }
   return 0.0f;

@@ -12,60 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/matmul/readers-inl.h"
 #include "kernels/support/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
-
-#if IHA_FUSED
-inline constexpr int kMaxTileRows = 6;
-#else
-inline constexpr int kMaxTileRows = 2;  // one lane at a time: larger tiles only cost compile time
-#endif
-
-// 16-bit weights need one more register to widen: with 16 registers a sixth row spills.
-inline constexpr int kMaxTileRows16Bit = IHA_WIDE_REGISTER_FILE || kMaxTileRows < 5 ? kMaxTileRows : 5;
-
-// Weight readers: Load<half>(k, np, j) gives vector j of panel np at k (at pair k / 2 and half k % 2 when kStep is 2).
-// kMaxAcc bounds the accumulators so that nothing spills.
-struct ReadF32 {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 12;
-  const float* p;
-  size_t panel_stride, k_stride;  // in floats
-  template <int kHalf>
-  HWY_INLINE V Load(size_t k, int np, int j) const {
-    return VLoad(p + np * panel_stride + k * k_stride + j * kLanes);
-  }
-};
-// 16-bit values at any strides (cache blocks, fp16 weights).
-struct ReadBF16Plain {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
-  const uint16_t* p;
-  size_t panel_stride, k_stride;
-  template <int kHalf>
-  HWY_INLINE V Load(size_t k, int np, int j) const {
-    return VLoadBF16(p + np * panel_stride + k * k_stride + j * kLanes);
-  }
-};
-struct ReadF16 {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
-  const uint16_t* p;
-  size_t panel_stride, k_stride;
-  template <int kHalf>
-  HWY_INLINE V Load(size_t k, int np, int j) const {
-    return VLoadF16(p + np * panel_stride + k * k_stride + j * kLanes);
-  }
-};
-// Pairs of bf16 in k. Loaded once for each half: a second L1 hit is cheaper than the registers that keep the word.
-struct ReadBF16 {
-  static constexpr int kStep = 2, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
-  const uint32_t* p;
-  size_t panel_stride;  // in pairs
-  template <int kHalf>
-  HWY_INLINE V Load(size_t k, int np, int j) const {
-    return VLoadBF16Half<kHalf>(p + np * panel_stride + k / 2 * 16 + j * kLanes);
-  }
-};
 
 // Memory to fetch into L2 while a tile computes: `lines` cache lines per step from `p` on. A hint: it may run past the
 // end of what exists.
@@ -107,7 +58,7 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, siz
 }
 
 // kRows x (kPanels * 16) outputs over k0 .. k1. a: element (m, k) at a[m * am + k * ak]; first: start from +0 instead
-// of from c. With kStep 2, k0 is even.
+// of from c. k0 is a multiple of kStep.
 template <int kRows, int kPanels, class R>
 HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R& r, float* HWY_RESTRICT c, size_t ldc,
                      size_t k0, size_t k1, bool first, Ahead& ahead) {
@@ -123,6 +74,13 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R&
     for (; k < k1; ++k) {
       ahead.Step();
       TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
+    }
+  } else if constexpr (R::kStep == 16) {
+    for (; k < k1; k += 16) {
+      ahead.Step();
+      const R block = r.Block(k / 16);
+      const size_t count = k1 - k < 16 ? k1 - k : 16;
+      for (size_t i = 0; i < count; ++i) TileStep<kRows, kPanels, 0>(a + (k + i) * ak, am, block, i, acc);
     }
   } else {
     for (; k + 2 <= k1; k += 2) {

@@ -73,6 +73,10 @@ HWY_INLINE V VLoadF16(const uint16_t* p) {
   const hn::Rebind<hwy::float16_t, D> d16;
   return hn::PromoteTo(D(), hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(p)));
 }
+HWY_INLINE V VLoadI8(const int8_t* p) {
+  const hn::Rebind<int8_t, D> d8;
+  return hn::ConvertTo(D(), hn::PromoteTo(hn::RebindToSigned<D>(), hn::LoadU(d8, p)));
+}
 // One half of 16-bit pairs in 32-bit words, low half first.
 template <int kHalf>
 HWY_INLINE V VLoadBF16Half(const uint32_t* p) {
@@ -119,6 +123,7 @@ HWY_INLINE V VAbs(V a) { return {std::fabs(a.x)}; }
 HWY_INLINE V VIfNonNegative(V a, V yes, V no) { return a.x >= 0 ? yes : no; }
 HWY_INLINE V VLoadBF16(const uint16_t* p) { return {WidenBF16(*p)}; }
 HWY_INLINE V VLoadF16(const uint16_t* p) { return {WidenF16(*p)}; }
+HWY_INLINE V VLoadI8(const int8_t* p) { return {static_cast<float>(*p)}; }
 template <int kHalf>
 HWY_INLINE V VLoadBF16Half(const uint32_t* p) {
   return {WidenBF16(static_cast<uint16_t>(kHalf == 0 ? *p & 0xFFFFu : *p >> 16))};

@@ -1,10 +1,12 @@
 // packing.h: from stored tensors to what the kernels read: packed matrices, fp32 vectors.
 //
-// Weights stored in 16 bits stay so, and F32 ones whose values all fit 16 bits are packed so (narrowing.h; the kernels
-// widen exactly). Reads the mapped file; the views are not needed afterwards. Errors: those of
-// Checkpoint::ExpectTensor.
+// Weights stored in 16 bits stay so. F32 ones are packed in the smallest form that keeps every bit: 16 bits where all
+// values fit (narrowing.h), affine blocks where they came out of a quantised file (kernels/matmul/affine_blocks.h),
+// fp32 otherwise. The kernels widen exactly, so the form changes no bit of a result. Reads the mapped file; the views
+// are not needed afterwards. Errors: those of Checkpoint::ExpectTensor.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,7 +45,12 @@ class Packer {
   absl::StatusOr<std::vector<float>> Vector(const std::string& name, int64_t n) const;
 
  private:
-  void PackPart(const checkpoint::TensorView& view, size_t row, kernels::PackedWeights* weights) const;
+  kernels::PackedWeights PackExactly(std::span<const checkpoint::TensorView> views, size_t columns) const;
+  // nullopt for affine blocks only.
+  std::optional<kernels::PackedWeights> PackAs(kernels::WeightForm form, std::span<const checkpoint::TensorView> views,
+                                               size_t columns) const;
+  bool PackPart(const checkpoint::TensorView& view, kernels::StorageType type, size_t row,
+                kernels::PackedWeights* weights) const;
   const checkpoint::Checkpoint& checkpoint_;
   kernels::ParallelFor& parallel_;
 };

@@ -10,6 +10,25 @@ namespace iha::kernels {
 namespace {
 
 const StorageType kTypes[] = {StorageType::kF32, StorageType::kBF16, StorageType::kF16};
+const WeightForm kForms[] = {WeightForm::kF32, WeightForm::kBF16, WeightForm::kF16, WeightForm::kAffine};
+
+// fp32 rows that have an affine form: each block of 16 of one of the rules, -0 and constant blocks among them.
+std::vector<float> AffineValues(size_t n, size_t k, uint32_t seed) {
+  std::mt19937 bits(seed);
+  std::vector<float> values;
+  for (size_t row = 0; row < n; ++row) {
+    for (size_t i = 0; i < k; i += kAffineBlock) {
+      const float scale = (static_cast<float>(bits() % 2047) + 1) * (bits() % 2 == 0 ? 0x1p-15f : -0x1p-15f);
+      const float minimum = (static_cast<float>(bits() % 2047)) * -0x1p-12f;
+      const uint32_t rule = bits() % 3;
+      for (size_t j = i; j < std::min(k, i + kAffineBlock); ++j) {
+        const float q = static_cast<float>(bits() % 16);
+        values.push_back(rule == 0 ? scale * (q - 8) : rule == 1 ? std::fabs(scale) * q + minimum : minimum);
+      }
+    }
+  }
+  return values;
+}
 
 // Row-major [n][k] storage of the given type. f16 takes every pattern but infinity and NaN, subnormals included.
 std::vector<uint8_t> Source(StorageType type, size_t count, uint32_t seed) {
@@ -59,15 +78,33 @@ struct Shape {
   size_t k, n;
 };
 
+// A matrix in this form, and what its products must be.
+struct Case {
+  PackedWeights weights;
+  std::vector<float> want;
+};
+Case CaseOf(WeightForm form, const std::vector<float>& a, size_t m, size_t n, size_t k) {
+  if (form == WeightForm::kAffine) {
+    const std::vector<float> values = AffineValues(n, k, 1);
+    Case c{PackedWeights(form, n, k), {}};
+    EXPECT_TRUE(c.weights.PackAffineRows(0, values.data(), n, k));
+    std::vector<uint8_t> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    c.want = Chain(a, m, StorageType::kF32, bytes, n, k);
+    return c;
+  }
+  const StorageType type = kTypes[static_cast<size_t>(form)];
+  const std::vector<uint8_t> source = Source(type, n * k, 1);
+  return {Pack(type, source.data(), n, k), Chain(a, m, type, source, n, k)};
+}
+
 TEST(Matmul, EveryPathGivesTheChainsBits) {
   ThreadPool pools[] = {ThreadPool(1), ThreadPool(2), ThreadPool(3), ThreadPool(4)};
   constexpr size_t kRows = 200;
   for (const Shape shape : {Shape{576, 112}, {64, 200}, {353, 37}, {1, 1}, {2, 15}, {7, 17}, {129, 16}, {2101, 33}}) {
     const std::vector<float> a = RandomFloats(kRows * shape.k, 2);
-    for (const StorageType type : kTypes) {
-      const std::vector<uint8_t> source = Source(type, shape.n * shape.k, 1);
-      const PackedWeights w = Pack(type, source.data(), shape.n, shape.k);
-      const std::vector<float> want = Chain(a, kRows, type, source, shape.n, shape.k);
+    for (const WeightForm form : kForms) {
+      const auto [w, want] = CaseOf(form, a, kRows, shape.n, shape.k);
       ForEachTarget([&](const SimdTarget& target) {
         for (const size_t m : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 31, 97, 200}) {
           if (!target.vectorized && m > 8) continue;
@@ -77,7 +114,7 @@ TEST(Matmul, EveryPathGivesTheChainsBits) {
             std::vector<float> c(m * shape.n, std::numeric_limits<float>::quiet_NaN());
             Gemm(a.data() + offset * shape.k, shape.k, m, w, c.data(), shape.n, pool);
             ASSERT_EQ(FirstDifference(c.data(), want.data() + offset * shape.n, c.size()), -1)
-                << "k " << shape.k << " n " << shape.n << " m " << m << " type " << static_cast<int>(type)
+                << "k " << shape.k << " n " << shape.n << " m " << m << " form " << static_cast<int>(form)
                 << " threads " << pool.Threads();
           }
         }
@@ -90,10 +127,8 @@ TEST(Matmul, TuningChangesNoBit) {
   ThreadPool pool(2);
   const size_t k = 577, n = 120, rows = 101;
   const std::vector<float> a = RandomFloats(rows * k, 2);
-  for (const StorageType type : kTypes) {
-    const std::vector<uint8_t> source = Source(type, n * k, 1);
-    const PackedWeights w = Pack(type, source.data(), n, k);
-    const std::vector<float> want = Chain(a, rows, type, source, n, k);
+  for (const WeightForm form : kForms) {
+    const auto [w, want] = CaseOf(form, a, rows, n, k);
     ForEachTarget([&](const SimdTarget& target) {
       if (!target.vectorized) return;
       for (const size_t m : {1, 4, 6, 11, 101}) {
@@ -109,7 +144,7 @@ TEST(Matmul, TuningChangesNoBit) {
               Gemm(a.data(), k, m, w, c.data(), n, pool, tuning);
               ASSERT_EQ(FirstDifference(c.data(), want.data(), c.size()), -1)
                   << "m " << m << " max_rows " << max_rows << " k_block " << k_block << " split_rows " << split_rows
-                  << " type " << static_cast<int>(type);
+                  << " form " << static_cast<int>(form);
             }
           }
         }
@@ -179,6 +214,48 @@ TEST(Matmul, RowsPackedFromSeveralTensors) {
     ASSERT_EQ(one.bytes(), two.bytes());
     EXPECT_EQ(std::memcmp(one.panel(0), two.panel(0), one.bytes()), 0);
   }
+}
+
+// Every row count about the tiles, odd K and N, rows of several tensors; what At says is what the products use.
+TEST(Matmul, AffineBlocksGiveTheBitsOfF32) {
+  ThreadPool pools[] = {ThreadPool(1), ThreadPool(3)};
+  for (const Shape shape : {Shape{16, 16}, {577, 53}, {47, 130}, {5, 3}}) {
+    const std::vector<float> values = AffineValues(shape.n, shape.k, 3), a = RandomFloats(40 * shape.k, 4);
+    const PackedWeights plain = Pack(StorageType::kF32, values.data(), shape.n, shape.k);
+    PackedWeights affine(WeightForm::kAffine, shape.n, shape.k);
+    const size_t first = shape.n / 3;
+    ASSERT_TRUE(affine.PackAffineRows(first, values.data() + first * shape.k, shape.n - first, shape.k));
+    ASSERT_TRUE(affine.PackAffineRows(0, values.data(), first, shape.k));
+    for (size_t n = 0; n < shape.n; ++n) {
+      for (size_t k = 0; k < shape.k; ++k) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(affine.At(n, k)), std::bit_cast<uint32_t>(values[n * shape.k + k]));
+      }
+    }
+    if (shape.k % kAffineBlock == 0) {
+      EXPECT_EQ(affine.bytes() * 8, plain.bytes() * 3);
+    }
+    ForEachTarget([&](const SimdTarget&) {
+      for (size_t m = 1; m <= 40; ++m) {
+        for (ThreadPool& pool : pools) {
+          std::vector<float> want(m * shape.n), found(m * shape.n, std::numeric_limits<float>::quiet_NaN());
+          Gemm(a.data(), shape.k, m, plain, want.data(), shape.n, pool);
+          Gemm(a.data(), shape.k, m, affine, found.data(), shape.n, pool);
+          ASSERT_EQ(FirstDifference(found.data(), want.data(), found.size()), -1)
+              << "k " << shape.k << " n " << shape.n << " m " << m << " threads " << pool.Threads();
+        }
+      }
+    });
+  }
+}
+
+TEST(Matmul, WhatHasNoAffineFormIsNotPacked) {
+  std::vector<float> values = AffineValues(20, 40, 5);
+  PackedWeights affine(WeightForm::kAffine, 20, 40);
+  EXPECT_TRUE(affine.PackAffineRows(0, values.data(), 20, 40));
+  values[19 * 40 + 33] = std::nextafter(values[19 * 40 + 33], 1e9f);  // in the last, short block
+  values[19 * 40 + 35] = 0.1f;
+  EXPECT_FALSE(affine.PackAffineRows(0, values.data(), 20, 40));
+  EXPECT_TRUE(affine.PackAffineRows(0, values.data(), 19, 40));
 }
 
 TEST(Matmul, ErrorBoundAgainstDouble) {

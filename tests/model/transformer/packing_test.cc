@@ -5,9 +5,13 @@
 
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <random>
 
 #include "kernels/support/thread_pool.h"
+#include "model/checkpoint/gguf/ggml_types.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/transformer/cpu_backend.h"
 #include "model/transformer/narrowing.h"
 #include "tests/kernels/kernel_test_util.h"
@@ -131,7 +135,7 @@ TEST(Packing, SixteenBitsChangeNoProduct) {
     kernels::ThreadPool pool(2);
     const auto linear = Packer(*checkpoint, pool).MakeLinear(parts, kColumns);
     ASSERT_TRUE(linear.ok()) << linear.status();
-    EXPECT_EQ(linear->weights.type(), StorageOf(stored));
+    EXPECT_EQ(linear->weights.form(), kernels::FormOf(StorageOf(stored)));
     std::vector<float> values;
     for (const LinearPart& part : parts) {
       const std::vector<float> more = checkpoint::testing::Values(*checkpoint, part.name + ".weight");
@@ -166,6 +170,124 @@ TEST(Packing, AnF32CheckpointGivesTheLogitsOfIts16BitTwin) {
     }
     EXPECT_TRUE(SameBits(logits[0], logits[1]));
     EXPECT_TRUE(std::isfinite(logits[0][0]));
+  }
+}
+
+// Matrices as a file of Q4_1 blocks leaves them, 16 values at a time; vectors stay. `poisoned`: the last row of the
+// embedding and of the head, and nothing else, is of no such form.
+void WriteAffine(const std::string& from, const std::string& to, bool poisoned) {
+  std::filesystem::create_directories(to);
+  checkpoint::testing::WriteText(to + "/config.json", checkpoint::testing::ReadText(from + "/config.json"));
+  const auto checkpoint = Checkpoint::Open(from);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  std::vector<std::vector<float>> values;
+  std::vector<checkpoint::NamedTensor> tensors;
+  values.reserve(checkpoint->tensors().size());
+  for (const auto& [name, view] : checkpoint->tensors()) {
+    std::vector<float>& data = values.emplace_back(checkpoint::testing::Values(*checkpoint, name));
+    const size_t columns = static_cast<size_t>(view.shape.back());
+    const bool vocabulary = name.find("embed") != name.npos || name.find("lm_head") != name.npos;
+    const size_t end = vocabulary && poisoned ? data.size() - columns : data.size();
+    for (size_t i = 0; view.shape.size() == 2 && i < end; i++) {
+      const float scale = static_cast<float>(1024 + i % columns / 16 * 97 + i / columns) * 0x1p-13F;
+      data[i] = scale * std::round(7 * (data[i] + 1)) + scale * -7.25F;
+    }
+    tensors.push_back({{name, DType::kF32, view.shape}, std::as_bytes(std::span(data))});
+  }
+  const absl::Status status = checkpoint::WriteSafetensors(to + "/model.safetensors", tensors);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+TEST(Packing, WeightsOfAQuantisedFileTakeFewerBitsAndKeepTheirOwn) {
+  const iha::testing::TempDir dir;
+  checkpoint::testing::WriteRandomCheckpoint(dir.File("random"), kConfig);
+  WriteAffine(dir.File("random"), dir.File("affine"), false);
+  const auto checkpoint = Checkpoint::Open(dir.File("affine"));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const std::string layer = "model.layers.1.";
+  const std::vector<std::vector<LinearPart>> matrices = {
+      {{layer + "self_attn.q_proj", 18, true}, {layer + "self_attn.k_proj", 6, true}, {layer + "self_attn.v_proj", 6}},
+      {{layer + "self_attn.o_proj", 37}},
+      {{layer + "mlp.down_proj", 37}},
+      {{"model.embed_tokens", 67}}};
+  kernels::ThreadPool pool(2);
+  for (const auto& parts : matrices) {
+    SCOPED_TRACE(parts[0].name);
+    std::vector<float> values;
+    for (const LinearPart& part : parts) {
+      const std::vector<float> more = checkpoint::testing::Values(*checkpoint, part.name + ".weight");
+      values.insert(values.end(), more.begin(), more.end());
+    }
+    size_t rows = 0;
+    for (const LinearPart& part : parts) rows += static_cast<size_t>(part.rows);
+    const size_t columns = values.size() / rows;
+    const auto linear = Packer(*checkpoint, pool).MakeLinear(parts, static_cast<int64_t>(columns));
+    ASSERT_TRUE(linear.ok()) << linear.status();
+    ASSERT_EQ(linear->weights.form(), kernels::WeightForm::kAffine);
+    const kernels::PackedWeights plain = kernels::Pack(StorageType::kF32, values.data(), rows, columns);
+    kernels::ForEachTarget([&](const kernels::SimdTarget&) {
+      for (const size_t m : {1, 3, 40}) {
+        const std::vector<float> x = kernels::RandomFloats(m * columns, 7);
+        std::vector<float> found(m * rows), expected(m * rows);
+        kernels::Gemm(x.data(), columns, m, linear->weights, found.data(), rows, pool);
+        kernels::Gemm(x.data(), columns, m, plain, expected.data(), rows, pool);
+        EXPECT_TRUE(SameBits(found, expected)) << m;
+      }
+    });
+  }
+}
+
+// The last token's row alone has no affine form: the embedding and the head fall back to F32, also when this shows
+// after most rows are packed; the other logits are the same bits.
+TEST(Packing, AffineAndF32FormsGiveTheSameLogits) {
+  const iha::testing::TempDir dir;
+  checkpoint::testing::WriteRandomCheckpoint(dir.File("random"), kConfig);
+  std::vector<std::vector<float>> logits;
+  for (const bool poisoned : {false, true}) {
+    const std::string folder = dir.File(poisoned ? "poisoned" : "affine");
+    WriteAffine(dir.File("random"), folder, poisoned);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    kernels::SerialFor serial;
+    const LinearPart head[] = {{"lm_head", 67}};
+    const auto linear = Packer(*checkpoint, serial).MakeLinear(head, 37);
+    ASSERT_TRUE(linear.ok()) << linear.status();
+    EXPECT_EQ(linear->weights.form(), poisoned ? kernels::WeightForm::kF32 : kernels::WeightForm::kAffine);
+    const auto backend = OpenCpuBackend(*checkpoint, {.threads = 2, .numerics = {}});
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    logits.push_back(Runner(**backend, 4).Run({{1, 5, 65, 0, 33, 33, 2, 40, 11}}, 4)[0]);
+    for (size_t row = 0; row < 9; row++) logits.back()[row * 67 + 66] = 0;  // the poisoned one
+  }
+  EXPECT_TRUE(SameBits(logits[0], logits[1]));
+  EXPECT_TRUE(std::isfinite(logits[0][0]));
+}
+
+// Random blocks of every quantised type of a GGUF file, scales of both signs; a minimum is at most 126 steps from zero
+// (files keep zero within the range of a group: 31).
+TEST(AffineForms, HoldEveryTypeOfAQuantisedFile) {
+  std::mt19937 bits(11);
+  for (const uint32_t id : {2, 3, 6, 7, 8, 12, 13, 14}) {
+    const checkpoint::GgmlType type = checkpoint::GgmlTypeOf(id);
+    SCOPED_TRACE(NameOf(type));
+    std::vector<std::byte> bytes(static_cast<size_t>(type.row->block_bytes));
+    std::vector<float> values(static_cast<size_t>(type.row->block_elements));
+    std::vector<kernels::AffineBlock> blocks(values.size() / kernels::kAffineBlock);
+    const bool minimum = id == 3 || id == 7 || id == 12 || id == 13;
+    const size_t scale = id == 14 ? 208 : 0;
+    kernels::AffineHints hints;
+    for (int i = 0; i < 2000; i++) {
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(bits());
+      // The halves' upper bytes: exponent 9 of 0 .. 31.
+      bytes[scale + 1] = (bytes[scale + 1] & std::byte{0x83}) | std::byte{0x24};
+      if (minimum) bytes[3] = (bytes[3] & std::byte{0x83}) | std::byte{0x24};
+      checkpoint::Dequantise(type, bytes, values);
+      ASSERT_TRUE(kernels::FindAffineBlocks(values.data(), values.size(), hints, blocks.data())) << i;
+      for (size_t v = 0; v < values.size(); v++) {
+        const kernels::AffineBlock& block = blocks[v / 16];
+        const float again = std::fma(block.scale, static_cast<float>(block.q[v % 16]), block.offset);
+        ASSERT_EQ(std::bit_cast<uint32_t>(again), std::bit_cast<uint32_t>(values[v])) << i << " " << v;
+      }
+    }
   }
 }
 
