@@ -14,10 +14,10 @@
 
 namespace iha::checkpoint {
 
-inline constexpr size_t kMaxJsonDepth = 64;
+inline constexpr size_t kMaxCheckedDepth = 64;
 
 struct JsonLimits {
-  size_t depth = kMaxJsonDepth;
+  size_t depth = kMaxCheckedDepth;
   size_t list = SIZE_MAX;  // values of one array
 };
 

@@ -95,13 +95,7 @@ void AddUpcycle(CLI::App& app, Tool& tool) {
   sub->add_flag("--expand-kv", flags->options.expand_kv,
                 "repeat key and value heads until there are as many as query heads (IHA needs that)");
   sub->add_option("--noise", flags->options.noise, "for experiments: add S * z to every entry of the mixers")
-      ->check(CLI::Validator(
-          [](std::string& text) {
-            double value = 0;
-            const bool ok = CLI::detail::lexical_cast(text, value) && value >= 0 && value <= 1e6;  // NaN is neither
-            return ok ? std::string() : fmt::format("found {}; expected a number from 0 to 1e6", text);
-          },
-          "NUMBER"))
+      ->check(RealNumber(0, 1e6))
       ->capture_default_str();
   sub->add_option("--seed", flags->options.seed, "of the noise")
       ->check(WholeNumber(0, UINT64_MAX))

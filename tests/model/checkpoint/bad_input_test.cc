@@ -223,7 +223,7 @@ TEST_F(BadCheckpoint, WhatIsOddButRunsIsAWarning) {
 }
 
 TEST(CheckJsonTest, TakesWhatIsOneValue) {
-  const std::string nested = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  const std::string nested = std::string(kMaxCheckedDepth, '[') + std::string(kMaxCheckedDepth, ']');
   for (const std::string text :
        {" {} \n", "[1, 2.5e-3, \"NaN\"]", "{\"a\": {\"b\": 1}, \"c\": {\"b\": \"Infinity\"}}", nested.c_str()}) {
     EXPECT_TRUE(CheckJson(text, "file").ok()) << CheckJson(text, "file");
