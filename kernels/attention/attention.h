@@ -90,7 +90,7 @@ struct AttentionGroup {
 };
 inline constexpr size_t kMadeBlockTiles = 64;
 inline constexpr size_t kMaxJobTiles = 16;   // of a job without makers
-inline constexpr size_t kJobsPerThread = 8;  // that a call aims at
+inline constexpr size_t kJobsPerThread = 6;  // that a call aims at
 
 // All groups of one step in one call, so that the threads see all the work. Blocks until every out is written.
 void Attention(const KvLayout& layout, float scale, std::span<const AttentionGroup> groups, ParallelFor& parallel);
