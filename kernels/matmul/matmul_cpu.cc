@@ -179,7 +179,8 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
   // Long k blocks win up to 2048 (C is loaded and stored less often); equal ones, a multiple of 32.
   constexpr size_t kLongestBlock = 2048;
   const size_t passes = (k_all + kLongestBlock - 1) / kLongestBlock;
-  const size_t kc = KBlock < kWiden ? 16 : R::kStep > (g, ((k_all + passes - 1) / passes + 31) / 32 * 32);
+  constexpr int kStep = kWiden ? static_cast<int>(kAffineBlock) : R::kStep;
+  const size_t kc = KBlock<kStep>(g, ((k_all + passes - 1) / passes + 31) / 32 * 32);
   const size_t mc = g.tuning.row_block != 0 ? g.tuning.row_block : 192;
   for (size_t mb = m0; mb < m1; mb += mc) {
     const size_t rows = std::min(mc, m1 - mb);
