@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<T>> Read(const Safetensors& file, const std::string& 
                            dimensions);
   }
   std::vector<T> values(static_cast<size_t>(view->elements()));
-  std::memcpy(values.data(), view->bytes.data(), view->bytes.size());
+  if (!values.empty()) std::memcpy(values.data(), view->bytes.data(), view->bytes.size());
   return values;
 }
 
