@@ -8,6 +8,7 @@
 // token id or table: a bug of the caller), Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,24 +22,42 @@ namespace iha::model {
 
 // Keys of one cache block; equals the key block of attention, so blocks are aligned to absolute positions.
 inline constexpr int32_t kKvBlockTokens = 64;
+// In a block table: no block. Stands where no row of the step sees a position of the block.
+inline constexpr int32_t kNoKvBlock = -1;
 
 struct ModelInfo {
   std::string family;  // "llama", "fake", ...
   int32_t vocab_size = 0;
   int64_t context_tokens = 0;  // longest prompt + generation
-  int64_t kv_block_bytes = 0;  // one block over all layers
+  int64_t kv_block_bytes = 0;  // one block
+  // The layer groups of the cache, at least one. A block holds 64 tokens of one group; all groups take blocks from the
+  // same ids. Of each group: how many tokens a row sees, its own included; 0 = all before it.
+  std::vector<int64_t> kv_windows = {0};
   std::string numerics_id;
   Digest weights;
 };
+
+// The first position that rows at `position` or later see. As kernels::FirstVisible.
+constexpr int64_t FirstSeen(int64_t window, int64_t position) {
+  return window == 0 || position < window ? 0 : position - window + 1;
+}
 
 // Consecutive new tokens of one sequence: positions start .. start + tokens.size() - 1. Positions before `start` are
 // in the cache already.
 struct Segment {
   std::span<const int32_t> tokens;
   int64_t start = 0;
-  std::span<const int32_t> blocks;      // blocks[i] holds positions 64 i .. 64 i + 63; covers every position above
+  // [group][i]: the block of positions 64 i .. 64 i + 63, or kNoKvBlock; as many entries for each group, which cover
+  // every position above.
+  std::span<const int32_t> blocks;
   std::span<const int32_t> logit_rows;  // indices into `tokens` whose logits are wanted, increasing; may be empty
 };
+
+// The entries of one group.
+inline std::span<const int32_t> TableOf(const Segment& segment, size_t group, size_t groups) {
+  const size_t entries = segment.blocks.size() / groups;
+  return segment.blocks.subspan(group * entries, entries);
+}
 
 // Intermediate values, for oracles only.
 struct Trace {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 
 namespace iha::model {
 namespace {
@@ -19,6 +20,9 @@ uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
+
+// What a group keeps of a position: no two groups the same.
+uint64_t GroupChain(uint64_t chain, size_t group) { return group == 0 ? chain : Mix(chain + group) | 1; }
 
 // In [0, 8): few ids near the top, most near 0. Exact products of a 20-bit fraction, so no rounding mode matters.
 float Noise(uint64_t bits) {
@@ -55,6 +59,7 @@ FakeModel::FakeModel(const FakeOptions& options, const Digest& weights) : option
   info_.vocab_size = options.vocab_size;
   info_.context_tokens = options.context_tokens;
   info_.kv_block_bytes = kBlock * static_cast<int64_t>(sizeof(Cell));
+  info_.kv_windows = options.windows;
   info_.numerics_id = "fake/1";
   info_.weights = weights;
 }
@@ -88,8 +93,29 @@ absl::Status FakeModel::Forward(std::span<const Segment> segments, std::span<flo
   return absl::OkStatus();
 }
 
-absl::Status FakeModel::CheckSegments(std::span<const Segment> segments, std::span<float> logits) const {
+absl::Status FakeModel::CheckTables(const Segment& segment, int64_t end, std::set<int32_t>& written) const {
   const int64_t blocks = static_cast<int64_t>(cells_.size()) / kBlock;
+  const size_t groups = options_.windows.size(), entries = segment.blocks.size() / groups;
+  if (entries * groups != segment.blocks.size() || static_cast<int64_t>(entries) * kBlock < end) {
+    return InvalidArgument("segment: {} blocks for {} positions of {} groups", segment.blocks.size(), end, groups);
+  }
+  for (size_t group = 0; group < groups; group++) {
+    const std::span<const int32_t> table = TableOf(segment, group, groups);
+    const int64_t first = FirstSeen(options_.windows[group], segment.start);
+    for (size_t i = 0; i < entries; i++) {
+      const int64_t begin = static_cast<int64_t>(i) * kBlock;
+      if (table[i] == kNoKvBlock && begin + kBlock <= first) continue;
+      if (table[i] < 0 || table[i] >= blocks) return InvalidArgument("segment: block {}", table[i]);
+      const bool writes = begin + kBlock > segment.start && begin < end;
+      if (writes && !written.insert(table[i]).second) {
+        return InvalidArgument("segment: block {} is written twice", table[i]);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeModel::CheckSegments(std::span<const Segment> segments, std::span<float> logits) const {
   std::set<int32_t> written;
   size_t rows = 0;
   for (const Segment& s : segments) {
@@ -97,16 +123,7 @@ absl::Status FakeModel::CheckSegments(std::span<const Segment> segments, std::sp
     if (s.tokens.empty() || s.start < 0 || end > options_.context_tokens) {
       return InvalidArgument("segment: positions {} to {} of {}", s.start, end, options_.context_tokens);
     }
-    if (static_cast<int64_t>(s.blocks.size()) * kBlock < end) {
-      return InvalidArgument("segment: {} blocks for {} positions", s.blocks.size(), end);
-    }
-    for (size_t i = 0; i < s.blocks.size(); i++) {
-      if (s.blocks[i] < 0 || s.blocks[i] >= blocks) return InvalidArgument("segment: block {}", s.blocks[i]);
-      const bool writes = static_cast<int64_t>(i + 1) * kBlock > s.start && static_cast<int64_t>(i) * kBlock < end;
-      if (writes && !written.insert(s.blocks[i]).second) {
-        return InvalidArgument("segment: block {} is written by two segments", s.blocks[i]);
-      }
-    }
+    IHA_RETURN_IF_ERROR(CheckTables(s, end, written));
     for (const int32_t id : s.tokens) {
       if (id < 0 || id >= options_.vocab_size) return InvalidArgument("segment: token id {}", id);
     }
@@ -123,33 +140,41 @@ absl::Status FakeModel::CheckSegments(std::span<const Segment> segments, std::sp
   return absl::OkStatus();
 }
 
-FakeModel::Cell& FakeModel::At(const Segment& segment, int64_t position) {
-  const int64_t block = segment.blocks[static_cast<size_t>(position / kBlock)];
+FakeModel::Cell& FakeModel::At(const Segment& segment, size_t group, int64_t position) {
+  const int64_t block = TableOf(segment, group, options_.windows.size())[static_cast<size_t>(position / kBlock)];
   return cells_[static_cast<size_t>(block * kBlock + position % kBlock)];
 }
 
 absl::Status FakeModel::RunSegment(const Segment& segment) {
   Cell cell{Mix(options_.seed), 0};
-  for (int64_t position = 0; position < segment.start; position++) {
-    if (At(segment, position).chain == 0) return InvalidArgument("position {} was never written", position);
+  for (size_t group = 0; group < options_.windows.size(); group++) {
+    for (int64_t position = FirstSeen(options_.windows[group], segment.start); position < segment.start; position++) {
+      if (At(segment, group, position).chain == 0) return InvalidArgument("position {} was never written", position);
+    }
   }
-  if (segment.start > 0) cell = At(segment, segment.start - 1);
+  if (segment.start > 0) cell = At(segment, 0, segment.start - 1);
   for (size_t i = 0; i < segment.tokens.size(); i++) {
     const uint64_t id = static_cast<uint64_t>(segment.tokens[i]);
     cell.chain = Mix(cell.chain ^ Mix(id)) | 1;  // never 0
     cell.recent = cell.recent << 8 | (id & 0xff);
-    At(segment, segment.start + static_cast<int64_t>(i)) = cell;
+    for (size_t group = 0; group < options_.windows.size(); group++) {
+      At(segment, group, segment.start + static_cast<int64_t>(i)) = {GroupChain(cell.chain, group), cell.recent};
+    }
   }
   return absl::OkStatus();
 }
 
 void FakeModel::WriteLogits(const Segment& segment, int64_t position, std::span<float> out) {
-  // Like attention, every cached position takes part.
+  // Like attention, every cached position that the group's window shows takes part.
   uint64_t hash = 0;
-  for (int64_t p = 0; p <= position; p++) hash = Mix(hash ^ At(segment, p).chain);
+  for (size_t group = 0; group < options_.windows.size(); group++) {
+    for (int64_t p = FirstSeen(options_.windows[group], position); p <= position; p++) {
+      hash = Mix(hash ^ At(segment, group, p).chain);
+    }
+  }
   for (size_t id = 0; id < out.size(); id++) out[id] = Noise(Mix(hash ^ Mix(id)));
   if (options_.style != FakeStyle::kWords || out.size() <= kWordsEos) return;
-  const size_t at = ScriptPosition(At(segment, position).recent);
+  const size_t at = ScriptPosition(At(segment, 0, position).recent);
   const char next = kScript[at];
   if (Folded(next) != '0') {
     out[static_cast<unsigned char>(next)] += kScriptBias;

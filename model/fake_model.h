@@ -1,14 +1,16 @@
 // fake_model.h: a backend without weights, for tests and dry runs of everything around the model (backend "fake").
 //
 // Logits are a hash of the whole prefix, and every position's part of that hash lives in the cache block of that
-// position: a wrong block table, a missed copy, a stale or unwritten block changes the tokens or is an error. Bits are
-// the same in any batch and with any chunking. Styles: `hash`, any id can come next; `words`, bytes (ids 0..255, eos
-// 256) that read like worked answers ending in "#### 12", so that benchmarks, stop strings and graders have work.
-// Thread and errors: as model::Backend; reading a position that was never written is InvalidArgument.
+// position: a wrong block table, a missed copy, a stale or unwritten block changes the tokens or is an error. So does,
+// with layer groups, what is read too early or let go too early of a group with a window. Bits are the same in any
+// batch and with any chunking. Styles: `hash`, any id can come next; `words`, bytes (ids 0..255, eos 256) that read
+// like worked answers ending in "#### 12", so that benchmarks, stop strings and graders have work. Thread and errors:
+// as model::Backend; reading a position that was never written is InvalidArgument.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct FakeOptions {
   int64_t context_tokens = 4096;
   uint64_t seed = 1;  // another seed is another model
   FakeStyle style = FakeStyle::kHash;
+  std::vector<int64_t> windows = {0};  // info().kv_windows; the first: 0 or at least 2
 };
 
 class FakeModel final : public Backend {
@@ -47,7 +50,8 @@ class FakeModel final : public Backend {
 
   absl::Status CheckSegments(std::span<const Segment> segments, std::span<float> logits) const;
   absl::Status RunSegment(const Segment& segment);
-  Cell& At(const Segment& segment, int64_t position);
+  Cell& At(const Segment& segment, size_t group, int64_t position);
+  absl::Status CheckTables(const Segment& segment, int64_t end, std::set<int32_t>& written) const;
   void WriteLogits(const Segment& segment, int64_t position, std::span<float> out);
 
   const FakeOptions options_;

@@ -90,7 +90,7 @@ absl::StatusOr<OracleErrors> CheckOracle(const std::string& folder, const OpenOp
   IHA_ASSIGN_OR_RETURN(const OpenedBackend opened, OpenBackend(folder, options));
   IHA_ASSIGN_OR_RETURN(const Oracle oracle, ReadOracle(folder + "/expected.safetensors"));
   const std::vector<std::vector<int32_t>> sequences = {oracle.ids};
-  IHA_RETURN_IF_ERROR(Annotate(opened.backend->ReserveCache(BlocksFor(sequences)), folder));
+  IHA_RETURN_IF_ERROR(Annotate(opened.backend->ReserveCache(BlocksFor(opened.backend->info(), sequences)), folder));
   std::vector<float> logits;
   const LogitSink keep = [&logits](size_t, std::span<const float> rows) {
     logits.insert(logits.end(), rows.begin(), rows.end());

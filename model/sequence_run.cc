@@ -9,7 +9,9 @@
 namespace iha::model {
 namespace {
 
-size_t BlocksOf(const std::vector<int32_t>& sequence) { return sequence.size() / kKvBlockTokens + 1; }
+size_t BlocksOf(const ModelInfo& info, const std::vector<int32_t>& sequence) {
+  return (sequence.size() / kKvBlockTokens + 1) * info.kv_windows.size();
+}
 
 void AppendTrace(Trace& whole, const Trace& step) {
   whole.attn_out.resize(step.attn_out.size());
@@ -28,9 +30,9 @@ struct Step {
 
 }  // namespace
 
-int32_t BlocksFor(std::span<const std::vector<int32_t>> sequences) {
+int32_t BlocksFor(const ModelInfo& info, std::span<const std::vector<int32_t>> sequences) {
   size_t blocks = 0;
-  for (const auto& sequence : sequences) blocks += BlocksOf(sequence);
+  for (const auto& sequence : sequences) blocks += BlocksOf(info, sequence);
   return static_cast<int32_t>(blocks);
 }
 
@@ -45,7 +47,7 @@ absl::Status RunSequences(Backend& backend, std::span<const std::vector<int32_t>
   int32_t next_block = 0;
   for (const auto& sequence : sequences) {
     longest = std::max(longest, sequence.size());
-    tables.emplace_back(BlocksOf(sequence));
+    tables.emplace_back(BlocksOf(backend.info(), sequence));
     std::iota(tables.back().begin(), tables.back().end(), next_block);
     next_block += static_cast<int32_t>(tables.back().size());
   }

@@ -20,7 +20,7 @@ namespace iha::model {
 using LogitSink = std::function<absl::Status(size_t sequence, std::span<const float> logits)>;
 
 // Cache blocks that RunSequences needs: the caller reserves at least as many.
-int32_t BlocksFor(std::span<const std::vector<int32_t>> sequences);
+int32_t BlocksFor(const ModelInfo& info, std::span<const std::vector<int32_t>> sequences);
 
 // All sequences share each step, `chunk` tokens of each (0 = whole); each has its own consecutive blocks, from 0 on, so
 // what an earlier run left in the cache is overwritten. trace may be null; only for one sequence: layers hold its

@@ -6,20 +6,36 @@
 namespace iha::model {
 namespace {
 
+absl::Status CheckTables(const Segment& segment, int64_t end, const ModelInfo& info, int32_t cache_blocks) {
+  const size_t groups = info.kv_windows.size(), entries = segment.blocks.size() / groups;
+  if (entries * groups != segment.blocks.size()) {
+    return InvalidArgument("{} block ids for {} layer groups; expected as many for each", segment.blocks.size(),
+                           groups);
+  }
+  if (static_cast<int64_t>(entries) * kKvBlockTokens < end) {
+    return InvalidArgument("block table of {} blocks does not cover position {}", entries, end - 1);
+  }
+  for (size_t group = 0; group < groups; group++) {
+    const int64_t first = FirstSeen(info.kv_windows[group], segment.start);
+    const std::span<const int32_t> table = TableOf(segment, group, groups);
+    for (size_t i = 0; i < entries; i++) {
+      const bool unseen = static_cast<int64_t>(i + 1) * kKvBlockTokens <= first;
+      if (unseen && table[i] == kNoKvBlock) continue;
+      if (table[i] < 0 || table[i] >= cache_blocks) {
+        return InvalidArgument("block id {}: expected an id below {}", table[i], cache_blocks);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSegment(const Segment& segment, const ModelInfo& info, int32_t cache_blocks) {
   const int64_t end = segment.start + static_cast<int64_t>(segment.tokens.size());
   if (segment.start < 0 || end > info.context_tokens) {
     return InvalidArgument("positions {}..{} exceed the model's context of {} tokens", segment.start, end - 1,
                            info.context_tokens);
   }
-  if (static_cast<int64_t>(segment.blocks.size()) * kKvBlockTokens < end) {
-    return InvalidArgument("block table of {} blocks does not cover position {}", segment.blocks.size(), end - 1);
-  }
-  for (const int32_t block : segment.blocks) {
-    if (block < 0 || block >= cache_blocks) {
-      return InvalidArgument("block id {}: expected an id below {}", block, cache_blocks);
-    }
-  }
+  IHA_RETURN_IF_ERROR(CheckTables(segment, end, info, cache_blocks));
   for (size_t i = 0; i < segment.tokens.size(); i++) {
     const int32_t id = segment.tokens[i];
     if (id < 0 || id >= info.vocab_size) {

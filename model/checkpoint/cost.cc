@@ -108,6 +108,14 @@ int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form) {
   return total;
 }
 
+int64_t WindowTokens(const LayerSpec& layer) {
+  if (!layer.window.has_value()) return 0;
+  const int64_t size = layer.window->size;
+  if (layer.window->unit == WindowUnit::kToken) return size;
+  // Query n P sees virtual keys from n P - size + 1 on.
+  return (size - 1 + layer.pseudo_heads - 1) / layer.pseudo_heads + 1;
+}
+
 ParameterCount CountParameters(const ModelConfig& config) {
   ParameterCount count;
   for (const TensorSpec& spec : RequiredTensors(config)) {

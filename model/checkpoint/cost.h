@@ -42,6 +42,10 @@ kernels::KvLayout KvLayoutOf(const ModelConfig& config, const LayerSpec& layer, 
 // included; times the cache's bytes a number.
 int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form = IhaCacheForm::kByRule);
 
+// Tokens whose keys a token's queries see at most, its own included; 0 = no bound. A window in virtual units counts as
+// the tokens that it reaches into.
+int64_t WindowTokens(const LayerSpec& layer);
+
 struct ParameterCount {
   int64_t embedding = 0;
   int64_t attention = 0;  // projections, biases, everything of the variants

@@ -10,6 +10,7 @@
 #include "model/step_check.h"
 #include "model/transformer/attention_layer.h"
 #include "model/transformer/kv_cache.h"
+#include "model/transformer/kv_placement.h"
 #include "model/transformer/mlp_layer.h"
 
 namespace iha::model {
@@ -26,7 +27,7 @@ struct BlockNorms {
 struct Block {
   BlockNorms norms;
   std::unique_ptr<AttentionLayer> attention;
-  size_t cache_offset = 0;
+  KvPlacement::Place cache;
   MlpLayer mlp;
 };
 
@@ -66,7 +67,7 @@ class CpuBackend final : public Backend {
  private:
   absl::Status LoadEmbedding(const Packer& packer);
   void Run(std::span<const Segment> segments, std::span<float> logits, Trace* trace);
-  StepTokens Flatten(std::span<const Segment> segments);
+  StepTokens Flatten(std::span<const Segment> segments, size_t group);
   void Embed(std::span<const Segment> segments);
   void RunBlock(Block& block, const StepTokens& tokens, Trace* trace);
   void Head(const StepTokens& tokens, std::span<float> logits);
@@ -95,21 +96,25 @@ absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const CpuBackendOpti
   const Digest weights = checkpoint.WeightsDigest(options.threads);
   const Packer packer(checkpoint, pool_);
   IHA_RETURN_IF_ERROR(LoadEmbedding(packer));
-  size_t cache_bytes = 0;
+  std::vector<LayerCache> caches;
   for (int64_t layer = 0; layer < config_.num_layers(); layer++) {
     IHA_ASSIGN_OR_RETURN(BlockNorms norms, ReadNorms(config_, layer, packer));
     IHA_ASSIGN_OR_RETURN(auto attention, MakeAttentionLayer(config_, layer, cache, packer, ropes_));
     IHA_ASSIGN_OR_RETURN(MlpLayer mlp, MlpLayer::Make(config_, layer, packer));
-    const size_t bytes = attention->cache_bytes();
-    blocks_.push_back({std::move(norms), std::move(attention), cache_bytes, std::move(mlp)});
-    cache_bytes += bytes;
+    const int64_t window = checkpoint::WindowTokens(config_.layers[static_cast<size_t>(layer)]);
+    // A window as long as the context hides nothing.
+    caches.push_back({.bytes = attention->cache_bytes(), .window = window < config_.context_tokens ? window : 0});
+    blocks_.push_back({std::move(norms), std::move(attention), {}, std::move(mlp)});
   }
+  const KvPlacement placement = PlaceLayers(caches);
+  for (size_t layer = 0; layer < blocks_.size(); layer++) blocks_[layer].cache = placement.layers[layer];
   IHA_ASSIGN_OR_RETURN(final_norm_, packer.Vector("model.norm.weight", config_.hidden_size));
-  cache_ = KvCache(cache_bytes);
+  cache_ = KvCache(placement.block_bytes);
   info_ = {.family = NameOf(config_.family),
            .vocab_size = static_cast<int32_t>(config_.vocab_size),
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = static_cast<int64_t>(cache_.block_bytes()),
+           .kv_windows = placement.windows,
            .numerics_id = options.numerics.Id(),
            .weights = weights};
   checkpoint.DropPages();
@@ -136,15 +141,16 @@ absl::Status CpuBackend::CopyBlock(int32_t from, int32_t to) {
   return absl::OkStatus();
 }
 
-StepTokens CpuBackend::Flatten(std::span<const Segment> segments) {
+StepTokens CpuBackend::Flatten(std::span<const Segment> segments, size_t group) {
   StepTokens tokens{.segments = segments, .positions = {}, .block_of_token = {}, .tables = {}, .profile = &profile_};
   for (const Segment& segment : segments) {
+    const std::span<const int32_t> blocks = TableOf(segment, group, info_.kv_windows.size());
     auto& table = tokens.tables.emplace_back();
-    for (const int32_t block : segment.blocks) table.push_back(cache_.Block(block));
+    for (const int32_t block : blocks) table.push_back(block == kNoKvBlock ? nullptr : cache_.Block(block));
     for (int64_t i = 0; i < static_cast<int64_t>(segment.tokens.size()); i++) {
       const int64_t position = segment.start + i;
       tokens.positions.push_back(static_cast<uint32_t>(position));
-      tokens.block_of_token.push_back(cache_.Block(segment.blocks[static_cast<size_t>(position / kKvBlockTokens)]));
+      tokens.block_of_token.push_back(cache_.Block(blocks[static_cast<size_t>(position / kKvBlockTokens)]));
     }
   }
   return tokens;
@@ -183,7 +189,7 @@ void CpuBackend::AddResidual(size_t rows, const float* y) {
 void CpuBackend::RunBlock(Block& block, const StepTokens& tokens, Trace* trace) {
   const size_t n = tokens.count();
   Norm(n, x_.data(), block.norms.input, normed_.data());
-  block.attention->Forward(tokens, block.cache_offset, normed_.data(), update_.data(), pool_);
+  block.attention->Forward(tokens, block.cache.offset, normed_.data(), update_.data(), pool_);
   if (trace != nullptr)
     trace->attn_out.emplace_back(update_.begin(), update_.begin() + static_cast<std::ptrdiff_t>(x_.size()));
   if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_attention, update_.data());
@@ -226,7 +232,9 @@ absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<fl
 }
 
 void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
-  const StepTokens tokens = Flatten(segments);
+  std::vector<StepTokens> groups;  // they differ in their blocks
+  for (size_t group = 0; group < info_.kv_windows.size(); group++) groups.push_back(Flatten(segments, group));
+  const StepTokens& tokens = groups[0];
   if (tokens.count() == 0) return;
   const size_t size = tokens.count() * static_cast<size_t>(config_.hidden_size);
   x_.resize(size);
@@ -234,7 +242,7 @@ void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits,
   update_.resize(size);
   ropes_.Extend(*std::max_element(tokens.positions.begin(), tokens.positions.end()));
   profile_.Time(Op::kEmbedding, {}, [&] { Embed(segments); });
-  for (Block& block : blocks_) RunBlock(block, tokens, trace);
+  for (Block& block : blocks_) RunBlock(block, groups[block.cache.group], trace);
   Head(tokens, logits);
 }
 

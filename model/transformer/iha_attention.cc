@@ -254,7 +254,7 @@ void IhaAttention::Attend(const StepTokens& tokens, size_t cache_offset, kernels
     for (const void* block : tokens.tables[s]) {
       if (!mixed_cache_) break;
       for (size_t part = 0; part < pseudo; part++) {
-        tables[s].push_back(static_cast<const std::byte*>(block) + part * layout_.bytes());
+        tables[s].push_back(block == nullptr ? nullptr : static_cast<const std::byte*>(block) + part * layout_.bytes());
       }
     }
     for (size_t head = 0; head < heads; head++) {

@@ -1,4 +1,4 @@
-// kv_cache.h: the memory behind block ids: one slab, a block holds 64 tokens of every layer.
+// kv_cache.h: the memory behind block ids: one slab, a block holds 64 tokens of one layer group (kv_placement.h).
 //
 // Blocks are 64-byte aligned. A block's bytes are only defined where tokens were appended; until then a large slab
 // takes address space, not memory. Owned by the backend; same thread as it.

@@ -1,4 +1,5 @@
-// step_tokens.h: the tokens of one step, flattened over its segments, and where the step's time is noted.
+// step_tokens.h: the tokens of one step, flattened over its segments, with the cache blocks of one layer group, and
+// where the step's time is noted.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct StepTokens {
   std::span<const Segment> segments;
   std::vector<uint32_t> positions;               // of each token
   std::vector<uint8_t*> block_of_token;          // cache block that holds the token
-  std::vector<std::vector<const void*>> tables;  // per segment: its blocks' addresses
+  std::vector<std::vector<const void*>> tables;  // per segment: its blocks' addresses, null for none
   OpProfile* profile = nullptr;                  // the backend's, never null
   size_t count() const { return positions.size(); }
 };

@@ -21,7 +21,7 @@ struct PlannedSegment {
   SequenceId sequence{};
   int64_t start = 0;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> blocks;
+  std::vector<int32_t> blocks;  // [group][i]
   std::vector<int32_t> logit_rows;
   bool operator==(const PlannedSegment&) const = default;
 };

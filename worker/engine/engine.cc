@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<model::Ba
   const int64_t sequence_blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
   // In double: a config may name a context whose blocks times bytes leave 63 bits.
   const double useful = 2.0 * options.scheduler.max_sequences * static_cast<double>(sequence_blocks) *
-                        static_cast<double>(info.kv_block_bytes);
+                        static_cast<double>(info.kv_windows.size()) * static_cast<double>(info.kv_block_bytes);
   const bool all = useful >= static_cast<double>(options.kv_bytes);
   IHA_ASSIGN_OR_RETURN(auto executor,
                        Executor::Create(std::move(backend), all ? options.kv_bytes : static_cast<int64_t>(useful)));
@@ -64,7 +64,7 @@ Engine::Engine(std::unique_ptr<Executor> executor, TextDecoderFactory decoders, 
       info_(executor->info()),
       kv_blocks_(executor->kv_blocks()),
       executor_(std::move(executor)),
-      scheduler_(options.scheduler, executor_->kv_blocks()) {
+      scheduler_(options.scheduler, executor_->kv_blocks(), info_.kv_windows) {
   PublishCounters();
 }
 
@@ -99,7 +99,7 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
     return InvalidArgument("prompt: {} tokens and {} to come exceed the model's context of {}", prompt, more,
                            info_.context_tokens);
   }
-  const int64_t need = scheduler_.BlocksFor(prompt + more - 1);
+  const int64_t need = scheduler_.MostBlocks(prompt + more - 1);
   if (need > kv_blocks_) {
     return ResourceExhausted("KV cache: {} prompt tokens and {} to come need {} blocks of {} bytes, the budget has {}",
                              prompt, more, need, info_.kv_block_bytes, kv_blocks_);

@@ -13,9 +13,10 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::unique_ptr<model
   const model::ModelInfo& info = backend->info();
   if (info.kv_block_bytes <= 0) return Internal("the backend says that a KV block has {} bytes", info.kv_block_bytes);
   const int64_t blocks = std::min<int64_t>(kv_bytes / info.kv_block_bytes, std::numeric_limits<int32_t>::max());
-  if (blocks < 1) {
+  const int64_t groups = static_cast<int64_t>(info.kv_windows.size());
+  if (blocks < groups) {
     return ResourceExhausted("KV cache: one block of {} tokens needs {} bytes, the budget has {}",
-                             model::kKvBlockTokens, info.kv_block_bytes, kv_bytes);
+                             model::kKvBlockTokens, groups * info.kv_block_bytes, kv_bytes);
   }
   IHA_RETURN_IF_ERROR(backend->ReserveCache(static_cast<int32_t>(blocks)));
   return std::unique_ptr<Executor>(new Executor(std::move(backend), static_cast<int32_t>(blocks)));

@@ -21,15 +21,25 @@ bool SamePrompt(const Sequence& a, const Sequence& b) {
          std::ranges::equal(Prompt(a), Prompt(b));
 }
 
+template <class Visit>
+void ForEachBlock(const BlockTables& tables, const Visit& visit) {
+  for (const std::vector<int32_t>& table : tables) {
+    for (const int32_t block : table) {
+      if (block != model::kNoKvBlock) visit(block);
+    }
+  }
+}
+
 }  // namespace
 
-Scheduler::Scheduler(const SchedulerOptions& options, int32_t kv_blocks)
-    : options_(options), pool_(kv_blocks), cache_(&pool_) {}
-
-int64_t Scheduler::BlocksFor(int64_t positions) const { return (positions + kBlock - 1) / kBlock; }
+Scheduler::Scheduler(const SchedulerOptions& options, int32_t kv_blocks, const std::vector<int64_t>& windows)
+    : options_(options),
+      groups_(windows, std::min(options.chunk_tokens, options.max_batch_tokens)),
+      pool_(kv_blocks),
+      cache_(&pool_, windows) {}
 
 absl::Status Scheduler::Add(NewSequence request) {
-  const int64_t need = BlocksFor(request.max_positions);
+  const int64_t need = MostBlocks(request.max_positions);
   if (need > pool_.total()) {
     return ResourceExhausted("KV cache: one sequence of {} tokens needs {} blocks of {} tokens, the budget has {}",
                              request.max_positions, need, kBlock, pool_.total());
@@ -63,15 +73,19 @@ bool Scheduler::GrowRunning(BatchPlan& plan) {
   const std::vector<SequenceId> oldest_first(running_.begin(), running_.end());
   for (const SequenceId id : oldest_first) {
     Sequence& sequence = sequences_.at(id);
-    while (sequence.state == Sequence::State::kRunning &&
-           static_cast<int64_t>(sequence.blocks.size()) < BlocksFor(static_cast<int64_t>(sequence.tokens.size()))) {
-      if (const std::optional<int32_t> block = AllocateBlock()) {
-        sequence.blocks.push_back(*block);
-        continue;
+    const int64_t tokens = static_cast<int64_t>(sequence.tokens.size());
+    for (size_t group = 0; group < groups_.count(); group++) {
+      const int64_t entries = groups_.Entries(group, sequence.computed, tokens);
+      while (sequence.state == Sequence::State::kRunning &&
+             static_cast<int64_t>(sequence.tables[group].size()) < entries) {
+        if (const std::optional<int32_t> block = AllocateBlock()) {
+          sequence.tables[group].push_back(*block);
+          continue;
+        }
+        const SequenceId youngest = *running_.rbegin();
+        plan.preempted.push_back(youngest);
+        Preempt(sequences_.at(youngest));
       }
-      const SequenceId youngest = *running_.rbegin();
-      plan.preempted.push_back(youngest);
-      Preempt(sequences_.at(youngest));
     }
   }
   return plan.preempted.empty();
@@ -99,7 +113,9 @@ void Scheduler::AddSegment(Sequence& sequence, BatchPlan& plan) {
   segment.start = sequence.computed;
   const auto begin = sequence.tokens.begin() + sequence.computed;
   segment.tokens.assign(begin, begin + count);
-  segment.blocks.assign(sequence.blocks.begin(), sequence.blocks.begin() + BlocksFor(sequence.computed + count));
+  for (const std::vector<int32_t>& table : sequence.tables) {
+    segment.blocks.insert(segment.blocks.end(), table.begin(), table.begin() + BlocksFor(sequence.computed + count));
+  }
   for (int64_t row = without_rows; row < count; row++) segment.logit_rows.push_back(static_cast<int32_t>(row));
   plan.tokens += count;
   plan.logit_rows += static_cast<int64_t>(segment.logit_rows.size());
@@ -118,18 +134,27 @@ void Scheduler::AdmitWaiting(BatchPlan& plan) {
 Scheduler::Admission Scheduler::TryAdmit(Sequence& sequence, BatchPlan& plan) {
   Reuse reuse = FindReuse(sequence);
   if (reuse.hold) return Admission::kHeld;
-  const int64_t total = BlocksFor(static_cast<int64_t>(sequence.tokens.size()));
-  const int64_t fresh = total - static_cast<int64_t>(reuse.full_blocks.size());
-  const int64_t idle_taken = std::ranges::count_if(reuse.full_blocks, [this](int32_t b) { return pool_.refs(b) == 0; });
-  // One block to spare while others run: a sequence admitted into the last block would be preempted at once.
-  const int64_t spare = running_.empty() ? 0 : 1;
+  const int64_t tokens = static_cast<int64_t>(sequence.tokens.size());
+  int64_t taken = 0, idle_taken = 0;
+  ForEachBlock(reuse.full_blocks, [&](int32_t block) {
+    taken++;
+    idle_taken += pool_.refs(block) == 0 ? 1 : 0;
+  });
+  const int64_t fresh = MostBlocks(tokens) - taken;
+  // A block of each group to spare while others run: a sequence admitted into the last one would be preempted at once.
+  const int64_t spare = running_.empty() ? 0 : static_cast<int64_t>(groups_.count());
   if (fresh + spare > pool_.free() + pool_.idle() - idle_taken) return Admission::kNoRoom;
 
-  for (const int32_t block : reuse.full_blocks) pool_.AddRef(block);  // before allocating: they must not be evicted
-  sequence.blocks = std::move(reuse.full_blocks);
-  while (static_cast<int64_t>(sequence.blocks.size()) < total) sequence.blocks.push_back(*AllocateBlock());
-  if (reuse.partial_block.has_value()) {
-    plan.copies.push_back({*reuse.partial_block, sequence.blocks[static_cast<size_t>(reuse.tokens / kBlock)]});
+  // Before allocating: what is taken over must not be evicted, and the node of the match may be.
+  if (options_.prefix_cache) cache_.Touch(reuse.match.node);
+  ForEachBlock(reuse.full_blocks, [this](int32_t block) { pool_.AddRef(block); });
+  sequence.tables = std::move(reuse.full_blocks);
+  for (size_t group = 0; group < groups_.count(); group++) {
+    std::vector<int32_t>& table = sequence.tables[group];
+    const int64_t entries = groups_.Entries(group, reuse.tokens, tokens);
+    while (static_cast<int64_t>(table.size()) < entries) table.push_back(*AllocateBlock());
+    if (reuse.partial_blocks.empty()) continue;
+    plan.copies.push_back({reuse.partial_blocks[group], table[static_cast<size_t>(reuse.tokens / kBlock)]});
     counters_.copied_blocks++;
   }
   sequence.computed = reuse.tokens;
@@ -140,28 +165,36 @@ Scheduler::Admission Scheduler::TryAdmit(Sequence& sequence, BatchPlan& plan) {
   counters_.reused_tokens += reuse.tokens;
 
   // Goes on where the cache ends, provided the path so far is the sequence's own blocks (ENG-5).
-  const std::vector<int32_t>& cached = reuse.match.blocks;
-  sequence.publishing = options_.prefix_cache && std::equal(cached.begin(), cached.end(), sequence.blocks.begin());
+  sequence.publishing = options_.prefix_cache && HoldsPath(sequence, reuse.match);
+  sequence.owns_path = sequence.publishing;
   sequence.node = reuse.match.node;
-  sequence.published = static_cast<int64_t>(cached.size());
+  sequence.published = reuse.match.blocks;
   if (options_.prefix_cache) {
-    cache_.Touch(reuse.match.node);
-    counters_.prefix_hit_blocks += static_cast<int64_t>(cached.size());
+    counters_.prefix_hit_blocks += reuse.match.blocks;
     counters_.prefix_lookup_blocks += static_cast<int64_t>(sequence.prefix_hashes.size());
   }
   AddSegment(sequence, plan);
   return Admission::kAdmitted;
 }
 
+bool Scheduler::HoldsPath(const Sequence& sequence, const PrefixCache::Match& match) const {
+  for (size_t group = 0; group < groups_.count(); group++) {
+    const std::vector<int32_t>& path = match.tables[group];
+    if (!groups_.windowed(group) && !std::equal(path.begin(), path.end(), sequence.tables[group].begin())) return false;
+  }
+  return true;
+}
+
 Scheduler::Reuse Scheduler::FindReuse(const Sequence& sequence) const {
   Reuse reuse;
+  reuse.full_blocks.resize(groups_.count());
   // The position of the first wanted logits must be computed, not taken over.
   const int64_t usable = std::min(sequence.prompt_tokens, sequence.first_logit);
   if (options_.prefix_cache) {
     reuse.match = cache_.Find(Prompt(sequence), usable / kBlock);
-    reuse.full_blocks = reuse.match.blocks;
-    reuse.tokens = static_cast<int64_t>(reuse.full_blocks.size()) * kBlock;
-    reuse.hold = SharedPrefixIsComing(sequence, static_cast<int64_t>(reuse.full_blocks.size()));
+    reuse.full_blocks = reuse.match.tables;
+    reuse.tokens = reuse.match.blocks * kBlock;
+    reuse.hold = SharedPrefixIsComing(sequence, reuse.match.blocks);
   }
   if (!options_.share_samples) return reuse;
   for (const SequenceId id : running_) {
@@ -172,14 +205,31 @@ Scheduler::Reuse Scheduler::FindReuse(const Sequence& sequence) const {
       reuse.hold = true;
       continue;
     }
+    if (ready > reuse.tokens && !TakeOver(sibling, ready, reuse)) continue;
     reuse.hold = false;
-    if (ready <= reuse.tokens) return reuse;
-    reuse.tokens = ready;
-    reuse.full_blocks.assign(sibling.blocks.begin(), sibling.blocks.begin() + ready / kBlock);
-    if (ready % kBlock != 0) reuse.partial_block = sibling.blocks[static_cast<size_t>(ready / kBlock)];
     return reuse;
   }
   return reuse;
+}
+
+// False, and nothing is taken, when the sibling has let go of a block that rows from `tokens` on see.
+bool Scheduler::TakeOver(const Sequence& sibling, int64_t tokens, Reuse& reuse) const {
+  const int64_t full = tokens / kBlock;
+  BlockTables tables(groups_.count());
+  std::vector<int32_t> partial;
+  for (size_t group = 0; group < groups_.count(); group++) {
+    const std::vector<int32_t>& theirs = sibling.tables[group];
+    const int64_t first = groups_.FirstBlock(group, tokens);
+    // Blocks are let go in order: with the first, all are there.
+    if (first < BlocksFor(tokens) && theirs[static_cast<size_t>(first)] == model::kNoKvBlock) return false;
+    tables[group].assign(static_cast<size_t>(first), model::kNoKvBlock);
+    tables[group].insert(tables[group].end(), theirs.begin() + first, theirs.begin() + full);
+    if (tokens % kBlock != 0) partial.push_back(theirs[static_cast<size_t>(full)]);
+  }
+  reuse.tokens = tokens;
+  reuse.full_blocks = std::move(tables);
+  reuse.partial_blocks = std::move(partial);
+  return true;
 }
 
 bool Scheduler::SharedPrefixIsComing(const Sequence& sequence, int64_t have_blocks) const {
@@ -208,6 +258,7 @@ void Scheduler::Update(const BatchPlan& plan, std::span<const SegmentOutcome> ou
     sequence.computed += static_cast<int64_t>(segment.tokens.size());
     sequence.first_logit = std::max(sequence.first_logit, segment.logit_rows.empty() ? 0 : sequence.computed);
     Publish(sequence);
+    ReleaseUnseen(sequence);
     if (outcomes[i].has_token) sequence.tokens.push_back(outcomes[i].token);
     if (outcomes[i].finished) Erase(sequence.id);
   }
@@ -217,12 +268,32 @@ void Scheduler::Publish(Sequence& sequence) {
   const int64_t full = std::min(sequence.computed, sequence.prompt_tokens) / kBlock;
   while (sequence.publishing && sequence.published < full) {
     const auto tokens = std::span(sequence.tokens).subspan(static_cast<size_t>(sequence.published * kBlock), kBlock);
-    const auto node = cache_.Insert(sequence.node, tokens, sequence.blocks[static_cast<size_t>(sequence.published)]);
+    std::vector<int32_t> blocks;
+    for (const std::vector<int32_t>& table : sequence.tables) {
+      blocks.push_back(table[static_cast<size_t>(sequence.published)]);
+    }
+    std::optional<PrefixNode> node;
+    if (sequence.owns_path) node = cache_.Insert(sequence.node, tokens, blocks);
     // Someone else's equal block got there first: what follows must not hang below a block that is not ours (ENG-5).
+    sequence.owns_path = node.has_value();
+    if (!node.has_value()) node = cache_.Refill(sequence.node, tokens, blocks);
     sequence.publishing = node.has_value();
     if (!node.has_value()) return;
     sequence.node = *node;
     sequence.published++;
+  }
+}
+
+// After Publish: a block that is let go may stay with the prefix cache.
+void Scheduler::ReleaseUnseen(Sequence& sequence) {
+  for (size_t group = 0; group < groups_.count(); group++) {
+    std::vector<int32_t>& table = sequence.tables[group];
+    for (int64_t i = groups_.FirstBlock(group, sequence.computed) - 1; i >= 0; i--) {
+      int32_t& block = table[static_cast<size_t>(i)];
+      if (block == model::kNoKvBlock) break;  // so are all before it
+      pool_.Release(block);
+      block = model::kNoKvBlock;
+    }
   }
 }
 
@@ -253,14 +324,19 @@ void Scheduler::Cancel(SequenceId id) {
 
 void Scheduler::ReleaseBlocks(Sequence& sequence) {
   // Last block first, so that the pool hands out a prefix's blocks last.
-  for (auto block = sequence.blocks.rbegin(); block != sequence.blocks.rend(); ++block) pool_.Release(*block);
-  sequence.blocks.clear();
+  for (const std::vector<int32_t>& table : sequence.tables) {
+    for (auto block = table.rbegin(); block != table.rend(); ++block) {
+      if (*block != model::kNoKvBlock) pool_.Release(*block);
+    }
+  }
+  sequence.tables.clear();
 }
 
 void Scheduler::Preempt(Sequence& sequence) {
   ReleaseBlocks(sequence);
   sequence.computed = 0;
   sequence.publishing = false;
+  sequence.owns_path = false;
   sequence.node = kPrefixRoot;
   sequence.published = 0;
   sequence.state = Sequence::State::kWaiting;
@@ -276,6 +352,29 @@ void Scheduler::Erase(SequenceId id) {
   sequences_.erase(id);
 }
 
+absl::Status Scheduler::CheckTables(const Sequence& sequence) const {
+  const int64_t number = static_cast<int64_t>(sequence.id);
+  for (size_t group = 0; group < groups_.count(); group++) {
+    const std::vector<int32_t>& table = sequence.tables[group];
+    const int64_t entries = static_cast<int64_t>(table.size());
+    if (BlocksFor(sequence.computed) > entries) {
+      return Internal("ENG-2: sequence {} has {} positions in {} blocks", number, sequence.computed, entries);
+    }
+    for (int64_t i = 0; i < entries; i++) {
+      const int32_t block = table[static_cast<size_t>(i)];
+      if ((block == model::kNoKvBlock) != (i < groups_.FirstBlock(group, sequence.computed))) {
+        return Internal("ENG-10: sequence {} with {} positions computed: block {} of group {} is {}", number,
+                        sequence.computed, i, group, block);
+      }
+      // ENG-6: what may still be written is owned alone.
+      if (i >= sequence.computed / kBlock && (pool_.refs(block) != 1 || pool_.cached(block))) {
+        return Internal("ENG-6: sequence {} would write block {}, which is shared", number, block);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Scheduler::CheckInvariants() const {
   IHA_RETURN_IF_ERROR(pool_.CheckInvariants());
   IHA_RETURN_IF_ERROR(cache_.CheckInvariants());
@@ -286,21 +385,11 @@ absl::Status Scheduler::CheckInvariants() const {
     if (running_.contains(id) != is_running || waiting_.contains(id) == is_running) {
       return Internal("ENG-2: sequence {} is in the wrong queue", number);
     }
-    if (!is_running && (!sequence.blocks.empty() || sequence.computed != 0)) {
-      return Internal("ENG-2: waiting sequence {} holds {} blocks", number, sequence.blocks.size());
+    if (is_running) IHA_RETURN_IF_ERROR(CheckTables(sequence));
+    if (!is_running && (!sequence.tables.empty() || sequence.computed != 0)) {
+      return Internal("ENG-2: waiting sequence {} holds blocks", number);
     }
-    if (BlocksFor(sequence.computed) > static_cast<int64_t>(sequence.blocks.size())) {
-      return Internal("ENG-2: sequence {} has {} positions in {} blocks", number, sequence.computed,
-                      sequence.blocks.size());
-    }
-    for (const int32_t block : sequence.blocks) refs[block]++;
-    // ENG-6: what may still be written is owned alone.
-    for (size_t i = static_cast<size_t>(sequence.computed / kBlock); i < sequence.blocks.size(); i++) {
-      const int32_t block = sequence.blocks[i];
-      if (pool_.refs(block) != 1 || pool_.cached(block)) {
-        return Internal("ENG-6: sequence {} would write block {}, which is shared", number, block);
-      }
-    }
+    ForEachBlock(sequence.tables, [&refs](int32_t block) { refs[block]++; });
   }
   for (int32_t block = 0; block < pool_.total(); block++) {
     const auto found = refs.find(block);

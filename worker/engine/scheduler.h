@@ -5,7 +5,7 @@
 //             ^___________ preempted _|        Cancel from anywhere
 //
 // Policy, in the order in which Schedule applies it:
-//   1. Every running sequence gets the block its next position needs, oldest first; without a free or idle block the
+//   1. Every running sequence gets the blocks its next positions need, oldest first; without a free or idle block the
 //      youngest running sequence is preempted: it loses its blocks and will be computed again (ENG-3: same output).
 //   2. Tokens of the step: decodes first (one token each), then prompts being computed, oldest first, in chunks.
 //   3. Admission in order of arrival while slots, blocks and budget last; none in a step that preempted. A waiting
@@ -50,8 +50,8 @@ struct SchedulerCounters {
 
 class Scheduler {
  public:
-  // `kv_blocks`: block ids are 0 .. kv_blocks - 1.
-  Scheduler(const SchedulerOptions& options, int32_t kv_blocks);
+  // `kv_blocks`: block ids are 0 .. kv_blocks - 1. `windows`: model::ModelInfo::kv_windows.
+  Scheduler(const SchedulerOptions& options, int32_t kv_blocks, const std::vector<int64_t>& windows = {0});
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -72,9 +72,11 @@ class Scheduler {
   const KvBlockPool& pool() const { return pool_; }
   const SchedulerCounters& counters() const { return counters_; }
   const PrefixCache& prefix_cache() const { return cache_; }
-  int64_t BlocksFor(int64_t positions) const;
+  // That a sequence of so many positions holds at once at most.
+  int64_t MostBlocks(int64_t positions) const { return groups_.MostBlocks(positions); }
 
-  // ENG-2, ENG-4, ENG-5 and reference counts against the sequences' tables. O(state); for tests and debug builds.
+  // ENG-2, ENG-4, ENG-5, ENG-6, ENG-10 and reference counts against the sequences' tables. O(state); for tests and
+  // debug builds.
   absl::Status CheckInvariants() const;
 
  private:
@@ -82,10 +84,10 @@ class Scheduler {
   // What a waiting sequence can take over.
   struct Reuse {
     int64_t tokens = 0;
-    std::vector<int32_t> full_blocks;
-    std::optional<int32_t> partial_block;  // to copy: its first tokens % 64 positions
-    PrefixCache::Match match;              // what the prefix cache has of the prompt
-    bool hold = false;                     // more of it is being computed right now
+    BlockTables full_blocks;              // of the first tokens / 64 blocks, those that later rows see
+    std::vector<int32_t> partial_blocks;  // of each group, to copy: its first tokens % 64 positions
+    PrefixCache::Match match;             // what the prefix cache has of the prompt
+    bool hold = false;                    // more of it is being computed right now
   };
 
   std::optional<int32_t> AllocateBlock();
@@ -94,14 +96,19 @@ class Scheduler {
   void AdmitWaiting(BatchPlan& plan);
   Admission TryAdmit(Sequence& sequence, BatchPlan& plan);
   Reuse FindReuse(const Sequence& sequence) const;
+  bool TakeOver(const Sequence& sibling, int64_t tokens, Reuse& reuse) const;
+  bool HoldsPath(const Sequence& sequence, const PrefixCache::Match& match) const;
   bool SharedPrefixIsComing(const Sequence& sequence, int64_t have_blocks) const;
   void AddSegment(Sequence& sequence, BatchPlan& plan);
   void Publish(Sequence& sequence);
+  void ReleaseUnseen(Sequence& sequence);
   void ReleaseBlocks(Sequence& sequence);
   void Preempt(Sequence& sequence);
   void Erase(SequenceId id);
+  absl::Status CheckTables(const Sequence& sequence) const;
 
   SchedulerOptions options_;  // max_sequences shrinks in Abandon
+  const KvGroups groups_;
   KvBlockPool pool_;
   PrefixCache cache_;
   std::map<SequenceId, Sequence> sequences_;

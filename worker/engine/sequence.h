@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/engine/kv_groups.h"
 #include "worker/engine/prefix_cache.h"
 #include "worker/engine/request.h"
 
@@ -34,13 +35,14 @@ struct Sequence {
 
   // Set at admission, moved on by Update, reset by preemption.
   State state = State::kWaiting;
-  int64_t computed = 0;         // positions whose keys and values are in `blocks`
-  std::vector<int32_t> blocks;  // blocks[i] holds positions 64 i ..; covers all of `tokens` after Schedule
-  bool publishing = false;      // its prompt blocks still go into the prefix cache
+  int64_t computed = 0;     // positions whose keys and values are in the blocks
+  BlockTables tables;       // empty while it waits; KvGroups::Entries after Schedule; kNoKvBlock where no row will look
+  bool publishing = false;  // its prompt blocks still go into the prefix cache
+  bool owns_path = false;   // as nodes of its own; else they only fill gaps in the nodes that are there
   PrefixNode node = kPrefixRoot;
-  int64_t published = 0;  // blocks of the path to `node`
+  int64_t published = 0;  // nodes of the path to `node`
 
-  // Set by Schedule, cleared by Update: the batch in flight refers to `blocks`.
+  // Set by Schedule, cleared by Update: the batch in flight refers to `tables`.
   bool in_flight = false;
   bool cancelled = false;  // while in flight: freed by Update, excluded from scheduling
 

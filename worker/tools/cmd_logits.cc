@@ -101,7 +101,7 @@ absl::Status Run(const Flags& flags) {
                            path, {{.name = "logits", .dtype = checkpoint::DType::kF32, .shape = shape}},
                            {{"numerics", backend.info().numerics_id}, {"weights", backend.info().weights.Hex()}}));
   writer.StopWhen(&stop);
-  IHA_RETURN_IF_ERROR(backend.ReserveCache(model::BlocksFor(sequences)));
+  IHA_RETURN_IF_ERROR(backend.ReserveCache(model::BlocksFor(backend.info(), sequences)));
   const model::LogitSink sink = [&writer](size_t, std::span<const float> rows) {
     return writer.Append(std::as_bytes(rows));
   };

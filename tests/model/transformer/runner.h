@@ -29,8 +29,9 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 // RunSequences over one reserved cache, logits collected.
 class Runner {
  public:
+  // blocks: for each layer group.
   Runner(Backend& backend, int32_t blocks) : backend_(backend) {
-    const absl::Status status = backend.ReserveCache(blocks);
+    const absl::Status status = backend.ReserveCache(blocks * static_cast<int32_t>(backend.info().kv_windows.size()));
     EXPECT_TRUE(status.ok()) << status;
   }
 

@@ -44,10 +44,12 @@ inline std::vector<int32_t> Bytes(std::string_view text) {
 
 inline int64_t BlockBytes() { return model::FakeModel({}).info().kv_block_bytes; }
 
+// kv_blocks: for each layer group.
 inline std::unique_ptr<Engine> MakeEngine(const SchedulerOptions& scheduler, int32_t kv_blocks,
                                           std::unique_ptr<model::Backend> backend) {
   EngineOptions options;
-  options.kv_bytes = kv_blocks * backend->info().kv_block_bytes;
+  const model::ModelInfo& info = backend->info();
+  options.kv_bytes = kv_blocks * static_cast<int64_t>(info.kv_windows.size()) * info.kv_block_bytes;
   options.scheduler = scheduler;
   auto engine = Engine::Create(std::move(backend), ByteDecoders(), options);
   EXPECT_TRUE(engine.ok()) << engine.status();
@@ -81,7 +83,8 @@ inline GenerationResult Oracle(const GenerationRequest& request, const model::Fa
   while (true) {
     model::FakeModel model(fake);
     std::vector<int32_t> blocks;
-    for (size_t i = 0; i * model::kKvBlockTokens < tokens.size(); i++) blocks.push_back(static_cast<int32_t>(i));
+    const size_t entries = (tokens.size() + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
+    for (size_t i = 0; i < entries * fake.windows.size(); i++) blocks.push_back(static_cast<int32_t>(i));
     EXPECT_TRUE(model.ReserveCache(static_cast<int32_t>(blocks.size())).ok());
     const std::vector<int32_t> last = {static_cast<int32_t>(tokens.size()) - 1};
     std::vector<float> logits(vocab);

@@ -57,18 +57,18 @@ TEST(PrefixCache, FindsTheLongestCachedPrefix) {
   PrefixCache cache(&pool);
   const std::vector<int32_t> tokens = Tokens(0, 3);
   const int32_t b0 = *pool.TryAllocate(), b1 = *pool.TryAllocate();
-  const auto n0 = cache.Insert(kPrefixRoot, BlockOf(tokens, 0), b0);
-  const auto n1 = cache.Insert(*n0, BlockOf(tokens, 1), b1);
+  const auto n0 = cache.Insert(kPrefixRoot, BlockOf(tokens, 0), {b0});
+  const auto n1 = cache.Insert(*n0, BlockOf(tokens, 1), {b1});
   ASSERT_TRUE(n1.has_value());
-  EXPECT_EQ(cache.Find(tokens, 3).blocks, (std::vector<int32_t>{b0, b1}));
-  EXPECT_EQ(cache.Find(tokens, 1).blocks, (std::vector<int32_t>{b0}));
+  EXPECT_EQ(cache.Find(tokens, 3).tables, (BlockTables{{b0, b1}}));
+  EXPECT_EQ(cache.Find(tokens, 1).tables, (BlockTables{{b0}}));
   EXPECT_EQ(cache.Find(tokens, 0).node, kPrefixRoot);
   std::vector<int32_t> other = tokens;
   other[64 + 63] = -1;  // the last token of block 1
-  EXPECT_EQ(cache.Find(other, 3).blocks, (std::vector<int32_t>{b0}));
+  EXPECT_EQ(cache.Find(other, 3).tables, (BlockTables{{b0}}));
   // The same tokens below another parent are another block.
-  EXPECT_TRUE(cache.Find(std::vector<int32_t>(tokens.begin() + 64, tokens.end()), 1).blocks.empty());
-  EXPECT_FALSE(cache.Insert(kPrefixRoot, BlockOf(tokens, 0), *pool.TryAllocate()).has_value()) << "cached already";
+  EXPECT_TRUE(cache.Find(std::vector<int32_t>(tokens.begin() + 64, tokens.end()), 1).blocks == 0);
+  EXPECT_FALSE(cache.Insert(kPrefixRoot, BlockOf(tokens, 0), {*pool.TryAllocate()}).has_value()) << "cached already";
   EXPECT_TRUE(cache.CheckInvariants().ok());
 }
 
@@ -79,7 +79,7 @@ TEST(PrefixCache, EvictsIdleLeavesLeastRecentlyUsedFirst) {
   std::vector<int32_t> blocks;
   const auto add = [&](PrefixNode parent, std::span<const int32_t> tokens) {
     blocks.push_back(*pool.TryAllocate());
-    return *cache.Insert(parent, tokens, blocks.back());
+    return *cache.Insert(parent, tokens, {blocks.back()});
   };
   const PrefixNode x0 = add(kPrefixRoot, BlockOf(x, 0));
   const PrefixNode x1 = add(x0, BlockOf(x, 1));
@@ -90,12 +90,12 @@ TEST(PrefixCache, EvictsIdleLeavesLeastRecentlyUsedFirst) {
   pool.AddRef(blocks[2]);  // y is in use again
   cache.Touch(x1);
   EXPECT_TRUE(cache.EvictOne());
-  EXPECT_TRUE(cache.Find(z, 1).blocks.empty()) << "z was the oldest that is idle";
+  EXPECT_TRUE(cache.Find(z, 1).blocks == 0) << "z was the oldest that is idle";
   EXPECT_TRUE(cache.EvictOne());
-  EXPECT_EQ(cache.Find(x, 2).blocks.size(), 1u) << "the leaf goes before its parent";
+  EXPECT_EQ(cache.Find(x, 2).blocks, 1) << "the leaf goes before its parent";
   EXPECT_TRUE(cache.EvictOne());
   EXPECT_FALSE(cache.EvictOne());
-  EXPECT_EQ(cache.Find(y, 1).blocks.size(), 1u);
+  EXPECT_EQ(cache.Find(y, 1).blocks, 1);
   EXPECT_EQ(cache.evictions(), 3);
   EXPECT_EQ(pool.free(), 7);
   EXPECT_TRUE(cache.CheckInvariants().ok());
