@@ -102,7 +102,13 @@ TEST(AttentionKinds, CacheBytesAreWhatTheCostModelSays) {
     for (const auto& [kv_dtype, bytes] : {std::pair{"f32", 4}, {"bf16", 2}}) {
       const auto backend = Open(folder, 1, kv_dtype);
       ASSERT_NE(backend, nullptr);
-      EXPECT_EQ(backend->info().kv_block_bytes, inspection.kv_numbers * bytes * kKvBlockTokens) << kv_dtype;
+      const ModelInfo& info = backend->info();
+      const int64_t groups = static_cast<int64_t>(info.kv_windows.size());
+      const int64_t want = inspection.kv_numbers * bytes * kKvBlockTokens;
+      // Blocks have one size: groups may leave some of it empty.
+      EXPECT_GE(info.kv_block_bytes * groups, want) << kv_dtype;
+      EXPECT_LT(info.kv_block_bytes * (groups - 1), want) << kv_dtype;
+      if (groups == 1) EXPECT_EQ(info.kv_block_bytes, want) << kv_dtype;
     }
   }
 }

@@ -1,6 +1,6 @@
 // ENG-1 and ENG-3: the result of a request is the same alone, in any batch, with any chunking, with and without the
-// prefix cache and sample sharing, under any budget and order of arrival. All compared with an oracle that runs each
-// request alone, token by token, through a fresh model.
+// prefix cache and sample sharing, under any budget and order of arrival, with any layer groups. All compared with an
+// oracle that runs each request alone, token by token, through a fresh model.
 
 #include "tests/worker/engine/engine_harness.h"
 
@@ -11,10 +11,18 @@ namespace {
 constexpr int32_t kFewestBlocks = 7;
 constexpr int32_t kManyBlocks = 2000;
 
-std::vector<GenerationResult> OracleAll(const std::vector<GenerationRequest>& requests) {
+std::vector<GenerationResult> OracleAll(const std::vector<GenerationRequest>& requests,
+                                        const model::FakeOptions& fake) {
   std::vector<GenerationResult> results;
-  for (const GenerationRequest& request : requests) results.push_back(Oracle(request, {}));
+  for (const GenerationRequest& request : requests) results.push_back(Oracle(request, fake));
   return results;
+}
+
+// Layer groups: one that sees all; one and windows of a few tokens, of a block and a bit, and of several blocks;
+// windows alone.
+const std::vector<std::vector<int64_t>>& Windows() {
+  static const std::vector<std::vector<int64_t>> windows = {{0}, {0, 1, 65, 150}, {70}, {100, 3}};
+  return windows;
 }
 
 struct Config {
@@ -39,13 +47,15 @@ void PrintTo(const Config&, std::ostream* out) { *out << "as named"; }
 
 class Invariance : public ::testing::TestWithParam<Config> {};
 
-TEST_P(Invariance, EqualsTheOracle) {
+void ExpectTheOracle(const Config& c, const std::vector<int64_t>& windows) {
   static const std::vector<GenerationRequest> requests = MixedRequests(7, 64);
-  static const std::vector<GenerationResult> expected = OracleAll(requests);
-  const Config& c = GetParam();
+  static std::map<std::vector<int64_t>, std::vector<GenerationResult>> by_windows;
+  const model::FakeOptions fake{.windows = windows};
+  if (!by_windows.contains(windows)) by_windows[windows] = OracleAll(requests, fake);
+  const std::vector<GenerationResult>& expected = by_windows[windows];
   const auto engine = MakeFakeEngine(
       {c.max_batch_tokens, c.max_sequences, c.chunk_tokens, c.max_logit_rows, c.prefix_cache, c.share_samples},
-      c.kv_blocks);
+      c.kv_blocks, fake);
   for (const GenerationRequest& request : requests) ASSERT_TRUE(engine->Submit(request).ok());
   const auto results = RunToEnd(*engine);
   ASSERT_EQ(results.size(), requests.size());
@@ -54,13 +64,20 @@ TEST_P(Invariance, EqualsTheOracle) {
     ExpectSameResult(result, expected[static_cast<size_t>(id)]);
   }
   const EngineCounters counters = engine->counters();
-  EXPECT_LE(counters.kv_blocks_peak, c.kv_blocks);
+  EXPECT_LE(counters.kv_blocks_peak, c.kv_blocks * static_cast<int32_t>(windows.size()));
   EXPECT_EQ(counters.kv_blocks_used, 0);
-  if (c.kv_blocks <= 2 * kFewestBlocks && c.max_sequences > 7) {
+  if (windows.size() == 1 && windows[0] == 0 && c.kv_blocks <= 2 * kFewestBlocks && c.max_sequences > 7) {
     EXPECT_GT(counters.scheduler.preemptions, 0) << "the budget was meant to be too small";
   }
   if (c.share_samples && c.max_sequences > 1) {
     EXPECT_GT(counters.scheduler.reused_tokens, 0);
+  }
+}
+
+TEST_P(Invariance, EqualsTheOracle) {
+  for (const std::vector<int64_t>& windows : Windows()) {
+    SCOPED_TRACE(::testing::PrintToString(windows));
+    ExpectTheOracle(GetParam(), windows);
   }
 }
 
@@ -88,10 +105,11 @@ TEST(InvarianceSoak, RandomArrivalsAndCancels) {
     SCOPED_TRACE(seed);
     PhiloxStream random(seed);
     const std::vector<GenerationRequest> requests = MixedRequests(seed, 48);
+    const model::FakeOptions fake{.windows = Windows()[seed % Windows().size()]};
     const auto engine =
         MakeFakeEngine({static_cast<int32_t>(8 + random.NextBelow(300)), static_cast<int32_t>(1 + random.NextBelow(20)),
                         static_cast<int32_t>(1 + random.NextBelow(100)), 32, seed % 2 == 0, true},
-                       static_cast<int32_t>(kFewestBlocks + random.NextBelow(20)));
+                       static_cast<int32_t>(kFewestBlocks + random.NextBelow(20)), fake);
     std::set<SequenceId> cancelled;
     std::map<SequenceId, GenerationResult> results;
     size_t next = 0;
@@ -116,7 +134,7 @@ TEST(InvarianceSoak, RandomArrivalsAndCancels) {
       if (cancelled.contains(id)) {
         EXPECT_EQ(result.status.code(), absl::StatusCode::kCancelled);
       } else {
-        ExpectSameResult(result, Oracle(requests[static_cast<size_t>(id)], {}));
+        ExpectSameResult(result, Oracle(requests[static_cast<size_t>(id)], fake));
       }
     }
   }

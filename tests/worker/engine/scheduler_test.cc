@@ -15,7 +15,8 @@ namespace {
 // Drives a scheduler as the engine does, without a model: every segment with logits gets the token 7.
 class Driver {
  public:
-  Driver(const SchedulerOptions& options, int32_t kv_blocks) : scheduler_(options, kv_blocks) {}
+  Driver(const SchedulerOptions& options, int32_t kv_blocks, const std::vector<int64_t>& windows = {0})
+      : scheduler_(options, kv_blocks, windows) {}
 
   absl::Status Add(std::vector<int32_t> prompt, int64_t max_new) {
     NewSequence s;
@@ -213,6 +214,70 @@ TEST(Scheduler, AnAbandonedPlanIsDoneAgainWithFewer) {
   EXPECT_EQ(d.scheduler().pool().used(), 0);
   EXPECT_EQ(d.Step(), "0:[0,10)L");
   EXPECT_EQ(d.Step(), "1:[0,10)L");
+}
+
+// Groups: one that sees all, one with a window of 64. Block numbers: free ones are a stack, lowest first.
+TEST(Scheduler, AWindowedGroupLetsGoOfWhatNoRowToComeSees) {
+  Driver d({.chunk_tokens = 64, .prefix_cache = false}, 20, {0, 64});
+  ASSERT_TRUE(d.Add(Driver::Prompt(200, 1), 60).ok());
+  const auto used = [&d] { return d.scheduler().pool().used(); };
+  const auto blocks = [&d] { return d.plan().segments.at(0).blocks; };
+  EXPECT_EQ(d.Step(), "0:[0,64)");
+  EXPECT_EQ(blocks(), (std::vector<int32_t>{0, 4}));
+  EXPECT_EQ(used(), 4 + 1) << "all of the prompt in the first group, the step's in the other";
+  EXPECT_EQ(d.Step(), "0:[64,128)");
+  EXPECT_EQ(blocks(), (std::vector<int32_t>{0, 1, 4, 5}));
+  EXPECT_EQ(used(), 4 + 1) << "position 128 sees 65 and later";
+  EXPECT_EQ(d.Step(), "0:[128,192)");
+  EXPECT_EQ(blocks(), (std::vector<int32_t>{0, 1, 2, model::kNoKvBlock, 5, 4}));
+  EXPECT_EQ(d.Step(), "0:[192,200)L");
+  EXPECT_EQ(used(), 4 + 2) << "positions 137 to 255";
+  for (int64_t position = 200; position < 254; position++) EXPECT_NE(d.Step(), "");
+  EXPECT_EQ(used(), 4 + 2) << "position 254 sees 191 and later";
+  EXPECT_EQ(d.Step(), "0:[254,255)L");
+  EXPECT_EQ(used(), 4 + 1) << "position 255 sees 192 and later";
+  while (!d.Step().empty()) EXPECT_LE(used(), 5 + 2);
+  EXPECT_EQ(used(), 0);
+}
+
+// Window - 1 + step positions in blocks of 64: 64 - 1 + 64 begin anywhere, so they touch three.
+TEST(Scheduler, ASequenceNeedsItsWindowsNotItsLength) {
+  Driver d({.chunk_tokens = 64}, 35, {0, 64});
+  EXPECT_EQ(d.scheduler().MostBlocks(2000), 32 + 3);
+  EXPECT_EQ(d.scheduler().MostBlocks(100), 2 + 2) << "shorter than the window and a step";
+  ASSERT_TRUE(d.Add(Driver::Prompt(1900, 1), 101).ok());
+  int32_t most = 0;
+  while (!d.Step().empty()) most = std::max(most, d.scheduler().pool().peak_used());
+  EXPECT_EQ(most, 32 + 3);
+  EXPECT_EQ(d.scheduler().counters().preemptions, 0);
+  const absl::Status status = d.Add(Driver::Prompt(2000, 1), 50);
+  EXPECT_EQ(status.message(), "KV cache: one sequence of 2049 tokens needs 36 blocks of 64 tokens, the budget has 35");
+}
+
+TEST(Scheduler, ACommonPrefixNeedsItsLastWindowOnly) {
+  Driver d({.chunk_tokens = 256}, 40, {0, 64});
+  ASSERT_TRUE(d.Add(Driver::Prompt(400, 1, 330), 1).ok());
+  ASSERT_TRUE(d.Add(Driver::Prompt(400, 2, 330), 1).ok());
+  EXPECT_EQ(d.Step(), "0:[0,256)");
+  EXPECT_EQ(d.Step(), "0:[256,400)L 1:[320,400)L") << "the five blocks that they share";
+  EXPECT_EQ(d.plan().segments.at(1).blocks.size(), 2u * 7);
+  for (size_t i = 0; i < 4; i++) EXPECT_EQ(d.plan().segments.at(1).blocks[7 + i], model::kNoKvBlock) << i;
+  EXPECT_EQ(d.plan().segments.at(1).blocks[7 + 4], d.plan().segments.at(0).blocks[7 + 4]);
+  EXPECT_EQ(d.scheduler().counters().prefix_hit_blocks, 5);
+}
+
+// Samples that come when the first has moved on by more than the window.
+TEST(Scheduler, ASiblingThatLetGoOfTheWindowSharesNothing) {
+  Driver d({.prefix_cache = false}, 40, {0, 64});
+  ASSERT_TRUE(d.Add(Driver::Prompt(100, 1), 100).ok());
+  EXPECT_EQ(d.Step(), "0:[0,100)L");
+  ASSERT_TRUE(d.Add(Driver::Prompt(100, 1), 2).ok());
+  // Position 99 sees 36 to 99: block 0 and the first part of block 1.
+  EXPECT_EQ(d.Step(), "1>5 3>6 0:[100,101)L 1:[99,100)L");
+  while (d.Step() != "0:[190,191)L") {
+  }
+  ASSERT_TRUE(d.Add(Driver::Prompt(100, 1), 1).ok());
+  EXPECT_EQ(d.Step(), "0:[191,192)L 2:[0,100)L") << "block 0 is gone";
 }
 
 // The same calls give the same plans: nothing but state decides.
