@@ -28,9 +28,10 @@ KvPlacement Fill(std::span<const LayerCache> layers, size_t block_bytes) {
   return placement;
 }
 
-}  // namespace
+size_t BytesOf(const KvPlacement& placement) { return placement.block_bytes * placement.windows.size(); }
 
-KvPlacement PlaceLayers(std::span<const LayerCache> layers) {
+// The fewest bytes, then the fewest blocks.
+KvPlacement FillBestSize(std::span<const LayerCache> layers) {
   size_t largest = 0;
   for (const LayerCache& layer : layers) largest = std::max(largest, layer.bytes);
   // What the first layers of a window take together: 1, 2, .. all of them.
@@ -43,10 +44,34 @@ KvPlacement PlaceLayers(std::span<const LayerCache> layers) {
   KvPlacement best;
   for (const size_t size : sizes) {
     KvPlacement placement = Fill(layers, size);
-    const size_t bytes = size * placement.windows.size(), best_bytes = best.block_bytes * best.windows.size();
-    if (best.windows.empty() || bytes < best_bytes) best = std::move(placement);
+    if (best.windows.empty() || BytesOf(placement) < BytesOf(best)) best = std::move(placement);
   }
   return best;
+}
+
+// The shortest windows become as long as the next; the longest of all is none.
+void RaiseShortest(std::vector<LayerCache>& layers) {
+  std::set<int64_t> windows;
+  for (const LayerCache& layer : layers) windows.insert(layer.window);
+  const bool unbounded = windows.erase(0) > 0;
+  const int64_t shortest = *windows.begin();
+  windows.erase(shortest);
+  const int64_t next = windows.empty() && unbounded ? 0 : *windows.begin();
+  for (LayerCache& layer : layers) layer.window = layer.window == shortest ? next : layer.window;
+}
+
+}  // namespace
+
+KvPlacement PlaceLayers(std::span<const LayerCache> layers) {
+  size_t bytes = 0;
+  for (const LayerCache& layer : layers) bytes += layer.bytes;
+  std::vector<LayerCache> raised(layers.begin(), layers.end());
+  while (true) {
+    KvPlacement placement = FillBestSize(raised);
+    // Layers of one window waste nothing: this ends.
+    if (BytesOf(placement) - bytes <= bytes / 8) return placement;
+    RaiseShortest(raised);
+  }
 }
 
 }  // namespace iha::model

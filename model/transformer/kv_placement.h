@@ -27,7 +27,8 @@ struct KvPlacement {
 };
 
 // The block size with the fewest bytes for 64 tokens of all layers, then the fewest blocks. Layers of one window: one
-// group, whose block holds them all.
+// group, whose block holds them all. Where the sizes do not go together (more than an eighth would stay empty), layers
+// with short windows keep as much as those with the next longer ones, or everything.
 KvPlacement PlaceLayers(std::span<const LayerCache> layers);
 
 }  // namespace iha::model

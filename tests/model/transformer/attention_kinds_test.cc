@@ -107,8 +107,8 @@ TEST(AttentionKinds, CacheBytesAreWhatTheCostModelSays) {
       const int64_t want = inspection.kv_numbers * bytes * kKvBlockTokens;
       // Blocks have one size: groups may leave some of it empty.
       EXPECT_GE(info.kv_block_bytes * groups, want) << kv_dtype;
-      EXPECT_LT(info.kv_block_bytes * (groups - 1), want) << kv_dtype;
-      if (groups == 1) EXPECT_EQ(info.kv_block_bytes, want) << kv_dtype;
+      EXPECT_LE(info.kv_block_bytes * groups, want + want / 8) << kv_dtype;
+      EXPECT_TRUE(groups > 1 || info.kv_block_bytes == want) << kv_dtype;
     }
   }
 }
