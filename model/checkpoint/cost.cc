@@ -93,17 +93,32 @@ kernels::KvLayout KvLayoutOf(const ModelConfig& config, const LayerSpec& layer, 
   return {.type = type, .d = d, .d_v = keys * d, .keys = keys};
 }
 
+namespace {
+
+int64_t LayerKvNumbersPerToken(const ModelConfig& config, const LayerSpec& layer, IhaCacheForm form) {
+  const bool iha = layer.kind == AttentionKind::kIha;
+  if (iha && !IhaCachesMixed(config, layer, form)) {
+    return 2 * config.num_heads * config.head_dim;  // rows of base keys and values, without padding
+  }
+  const kernels::KvLayout layout = KvLayoutOf(config, layer, kernels::StorageType::kF32);
+  const int64_t parts = config.num_kv_heads / static_cast<int64_t>(layout.keys) * (iha ? layer.pseudo_heads : 1);
+  return parts * static_cast<int64_t>(layout.bytes() / (kernels::kKeyBlock * sizeof(float)));
+}
+
+}  // namespace
+
 int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form) {
   int64_t total = 0;
+  for (const LayerSpec& layer : config.layers) total += LayerKvNumbersPerToken(config, layer, form);
+  return total;
+}
+
+int64_t KvNumbersOfSequence(const ModelConfig& config, int64_t length) {
+  int64_t total = 0;
   for (const LayerSpec& layer : config.layers) {
-    const bool iha = layer.kind == AttentionKind::kIha;
-    if (iha && !IhaCachesMixed(config, layer, form)) {
-      total += 2 * config.num_heads * config.head_dim;  // rows of base keys and values, without padding
-      continue;
-    }
-    const kernels::KvLayout layout = KvLayoutOf(config, layer, kernels::StorageType::kF32);
-    const int64_t parts = config.num_kv_heads / static_cast<int64_t>(layout.keys) * (iha ? layer.pseudo_heads : 1);
-    total += parts * static_cast<int64_t>(layout.bytes() / (kernels::kKeyBlock * sizeof(float)));
+    const int64_t window = WindowTokens(layer);
+    const int64_t tokens = window == 0 ? length : std::min(length, window);
+    total += tokens * LayerKvNumbersPerToken(config, layer, IhaCacheForm::kByRule);
   }
   return total;
 }

@@ -46,6 +46,10 @@ int64_t KvNumbersPerToken(const ModelConfig& config, IhaCacheForm form = IhaCach
 // the tokens that it reaches into.
 int64_t WindowTokens(const LayerSpec& layer);
 
+// The same for one sequence of `length` tokens, of which layers with windows keep the last (the engine: and those of
+// its step, in whole blocks of 64).
+int64_t KvNumbersOfSequence(const ModelConfig& config, int64_t length);
+
 struct ParameterCount {
   int64_t embedding = 0;
   int64_t attention = 0;  // projections, biases, everything of the variants

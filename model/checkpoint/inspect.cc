@@ -111,7 +111,9 @@ Inspection Inspect(const Checkpoint& checkpoint, std::span<const int64_t> length
     }
   }
   result.digest = checkpoint.WeightsDigest();
-  for (const int64_t length : lengths) result.costs.push_back({length, ModelFlops(config, length)});
+  for (const int64_t length : lengths) {
+    result.costs.push_back({length, ModelFlops(config, length), KvNumbersOfSequence(config, length)});
+  }
   result.kv_numbers = KvNumbersPerToken(config);
   result.kv_numbers_base = KvNumbersPerToken(config, IhaCacheForm::kBase);
   result.kv_numbers_mixed = KvNumbersPerToken(config, IhaCacheForm::kMixed);
@@ -145,6 +147,11 @@ std::string InspectionText(const Inspection& inspection) {
   }
   text += fmt::format("KV bytes per token: {} (f32), {} (bf16)\n", Grouped(inspection.kv_numbers * 4),
                       Grouped(inspection.kv_numbers * 2));
+  for (const LengthCost& cost : inspection.costs) {
+    if (cost.kv_numbers == inspection.kv_numbers * cost.length) continue;
+    text += fmt::format("KV bytes of {} tokens, windows keeping their last: {} (f32), {} (bf16)\n", cost.length,
+                        Grouped(cost.kv_numbers * 4), Grouped(cost.kv_numbers * 2));
+  }
   if (inspection.kv_numbers_mixed != inspection.kv_numbers_base) {
     text += fmt::format("KV bytes per token (f32) by form of iha caches: base {}, mixed {}, chosen {}\n",
                         Grouped(inspection.kv_numbers_base * 4), Grouped(inspection.kv_numbers_mixed * 4),
@@ -183,6 +190,11 @@ std::string InspectionJson(const Inspection& inspection) {
                                   {"bf16_base", inspection.kv_numbers_base * 2},
                                   {"f32_mixed", inspection.kv_numbers_mixed * 4},
                                   {"bf16_mixed", inspection.kv_numbers_mixed * 2}};
+  result["kv_bytes_of_sequence"] = ordered_json::array();
+  for (const LengthCost& cost : inspection.costs) {
+    result["kv_bytes_of_sequence"].push_back(
+        {{"length", cost.length}, {"f32", cost.kv_numbers * 4}, {"bf16", cost.kv_numbers * 2}});
+  }
   result["generation_settings"] = inspection.generation_settings;
   result["warnings"] = inspection.warnings;
   return result.dump(-1, ' ', false, ordered_json::error_handler_t::replace);

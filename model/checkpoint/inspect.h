@@ -19,6 +19,7 @@ namespace iha::checkpoint {
 struct LengthCost {
   int64_t length = 0;
   FlopsPerToken flops;
+  int64_t kv_numbers = 0;  // of a sequence that long: windows keep their last tokens
 };
 
 struct Inspection {

@@ -264,6 +264,15 @@ TEST(InspectTest, SaysWhatTheFolderHolds) {
   EXPECT_EQ(json["flops_per_token"][1]["length"], 128);
   EXPECT_EQ(json["flops_per_token"][1]["total"], ModelFlops(checkpoint->config(), 128).total());
   EXPECT_EQ(json["dtypes"]["F32"], checkpoint->parameters());
+  // Eight layers keep 8 tokens, two keep all.
+  ASSERT_LE(inspection.head_dim, 16);
+  EXPECT_EQ(json["kv_bytes_of_sequence"][1]["length"], 128);
+  EXPECT_EQ(
+      json["kv_bytes_of_sequence"][1]["f32"].get<int64_t>() - json["kv_bytes_of_sequence"][0]["f32"].get<int64_t>(),
+      64 * 4 * 2 * (inspection.num_kv_heads * (inspection.head_dim + 16)))
+      << "two layers see all: keys, and values in 16 lanes";
+  EXPECT_LT(json["kv_bytes_of_sequence"][0]["f32"].get<int64_t>(), 64 * inspection.kv_numbers * 4);
+  EXPECT_THAT(text, HasSubstr("KV bytes of 128 tokens, windows keeping their last: "));
 }
 
 }  // namespace

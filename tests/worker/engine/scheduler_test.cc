@@ -216,6 +216,25 @@ TEST(Scheduler, AnAbandonedPlanIsDoneAgainWithFewer) {
   EXPECT_EQ(d.Step(), "1:[0,10)L");
 }
 
+// A prefix is found in the cache but not taken over, as a sibling has more: it is the oldest that could be evicted.
+TEST(Scheduler, ANodeThatWasFoundIsMarkedBeforeRoomIsMade) {
+  Driver d({.chunk_tokens = 1}, 7);
+  ASSERT_TRUE(d.Add(Driver::Prompt(300, 1), 20).ok());
+  ASSERT_TRUE(d.Add(Driver::Prompt(128, 1), 1).ok());
+  std::string step;
+  while (step != "1:[127,128)L 0:[127,128)") ASSERT_NE(step = d.Step(), "");
+  // Block 1 was computed by both: sequence 1's is in the cache.
+  ASSERT_EQ(d.scheduler().prefix_cache().size(), 2);
+  ASSERT_EQ(d.scheduler().pool().idle(), 1);
+  ASSERT_TRUE(d.Add(Driver::Prompt(64, 2), 1).ok());
+  while (step != "0:[299,300)L") ASSERT_NE(step = d.Step(), "");
+  ASSERT_EQ(d.scheduler().pool().idle(), 2);
+  ASSERT_EQ(d.scheduler().pool().free(), 0);
+  ASSERT_TRUE(d.Add(Driver::Prompt(300, 1), 1).ok());
+  EXPECT_EQ(d.Step(), "4>6 0:[300,301)L 3:[299,300)L") << "block 6 is that of the other prompt";
+  EXPECT_EQ(d.scheduler().prefix_cache().evictions(), 1);
+}
+
 // Groups: one that sees all, one with a window of 64. Block numbers: free ones are a stack, lowest first.
 TEST(Scheduler, AWindowedGroupLetsGoOfWhatNoRowToComeSees) {
   Driver d({.chunk_tokens = 64, .prefix_cache = false}, 20, {0, 64});

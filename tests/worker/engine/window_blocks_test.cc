@@ -190,7 +190,8 @@ TEST(WindowBlocks, NaNInBlocksThatWereLetGoReachesNoResult) {
     const auto checkpoint = checkpoint::Checkpoint::Open(WriteCheckpoint(name, config));
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
     const model::ModelInfo info = Open(*checkpoint)->info();
-    // 132 virtual positions, two a token: with its last but one a token's first query reaches 66 tokens back.
+    // Of 132 virtual positions, two a token, a token's first query has 131 before it: they reach into the 66th token
+    // back.
     EXPECT_TRUE(config == kHybrid || info.kv_windows == (std::vector<int64_t>{0, 1, 65, 67, 70}))
         << ::testing::PrintToString(info.kv_windows);
     const std::vector<GenerationRequest> requests = {Long(400, 90), Long(130, 20), Long(63, 200)};
