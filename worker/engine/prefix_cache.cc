@@ -50,25 +50,11 @@ const PrefixCache::Node* PrefixCache::Child(PrefixNode parent, std::span<const i
   return &node;
 }
 
-bool PrefixCache::AnyBlock(const Node& node, bool windowed) const {
-  for (size_t group = 0; group < windows_.size(); group++) {
-    if ((windows_[group] != 0) == windowed && node.blocks[group] != model::kNoKvBlock) return true;
-  }
-  return false;
-}
-
-bool PrefixCache::AnyBlockUsed(const Node& node, bool windowed) const {
+bool PrefixCache::AnyBlock(const Node& node, bool windowed, Use use) const {
   for (size_t group = 0; group < windows_.size(); group++) {
     const int32_t block = node.blocks[group];
-    if ((windows_[group] != 0) == windowed && block != model::kNoKvBlock && pool_->refs(block) > 0) return true;
-  }
-  return false;
-}
-
-bool PrefixCache::AnyBlockIdle(const Node& node, bool windowed) const {
-  for (size_t group = 0; group < windows_.size(); group++) {
-    const int32_t block = node.blocks[group];
-    if ((windows_[group] != 0) == windowed && block != model::kNoKvBlock && pool_->refs(block) == 0) return true;
+    if ((windows_[group] != 0) != windowed || block == model::kNoKvBlock) continue;
+    if (use == Use::kAny || (use == Use::kUsed) == (pool_->refs(block) > 0)) return true;
   }
   return false;
 }
@@ -160,10 +146,11 @@ bool PrefixCache::EvictOne() {
   if (pool_->idle() == 0) return false;
   const auto leaf = std::ranges::find_if(by_use_, [this](const auto& entry) {
     const Node& node = nodes_.at(entry.second);
-    return node.children == 0 && !AnyBlockUsed(node, false) && (AnyBlockIdle(node, false) || AnyBlockIdle(node, true));
+    return node.children == 0 && !AnyBlock(node, false, Use::kUsed) &&
+           (AnyBlock(node, false, Use::kIdle) || AnyBlock(node, true, Use::kIdle));
   });
   const auto window = std::ranges::find_if(
-      by_window_use_, [this](const auto& entry) { return AnyBlockIdle(nodes_.at(entry.second), true); });
+      by_window_use_, [this](const auto& entry) { return AnyBlock(nodes_.at(entry.second), true, Use::kIdle); });
   if (leaf == by_use_.end() && window == by_window_use_.end()) return false;
   evictions_++;
   if (window == by_window_use_.end() || (leaf != by_use_.end() && leaf->first <= window->first)) {

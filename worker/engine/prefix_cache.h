@@ -77,9 +77,9 @@ class PrefixCache {
   int64_t FirstBlock(size_t group, int64_t blocks) const {
     return model::FirstSeen(windows_[group], blocks * model::kKvBlockTokens) / model::kKvBlockTokens;
   }
-  bool AnyBlock(const Node& node, bool windowed) const;
-  bool AnyBlockUsed(const Node& node, bool windowed) const;
-  bool AnyBlockIdle(const Node& node, bool windowed) const;
+  // Has the node such a block in the groups with, or without, a window?
+  enum class Use { kAny, kUsed, kIdle };
+  bool AnyBlock(const Node& node, bool windowed, Use use = Use::kAny) const;
   void DropWindowBlocks(PrefixNode id);
   void Remove(PrefixNode id);
   absl::Status CheckNode(const Node& node, std::set<int32_t>& blocks) const;
