@@ -245,6 +245,27 @@ TEST(CostTest, IhaCachesMixedWhereTheSpeedIsWorthTheMemory) {
   }
 }
 
+// Every query of every token, key by key: how many tokens back the window reaches.
+TEST(CostTest, WindowTokensEqualTheEnumeratedReach) {
+  for (int32_t pseudo = 1; pseudo <= 5; pseudo++) {
+    for (int64_t size = 1; size <= 3 * pseudo + 2; size++) {
+      for (const WindowUnit unit : {WindowUnit::kToken, WindowUnit::kVirtual}) {
+        const LayerSpec layer{.kind = AttentionKind::kIha, .window = Window{unit, size}, .pseudo_heads = pseudo};
+        int64_t most = 0;
+        const int64_t token = 20;
+        for (int64_t query = token * pseudo; query < (token + 1) * pseudo; query++) {
+          for (int64_t key = 0; key <= query; key++) {
+            const int64_t away = unit == WindowUnit::kVirtual ? query - key : token - key / pseudo;
+            if (away < size) most = std::max(most, token - key / pseudo + 1);
+          }
+        }
+        EXPECT_EQ(WindowTokens(layer), most) << pseudo << " pseudo heads, " << size;
+      }
+    }
+  }
+  EXPECT_EQ(WindowTokens(LayerSpec{.kind = AttentionKind::kGlobal}), 0);
+}
+
 TEST(InspectTest, SaysWhatTheFolderHolds) {
   IHA_REQUIRE_CASES(cases);
   const auto checkpoint = Checkpoint::Open(cases + "/attention_oracles/iha_hybrid10");
