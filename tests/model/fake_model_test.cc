@@ -73,6 +73,34 @@ TEST(FakeModel, AWrongOrStaleBlockChangesTheLogits) {
   EXPECT_EQ(last({3, 1, 2}), good) << "a copy is as good";
 }
 
+TEST(FakeModel, AGroupSeesItsWindow) {
+  FakeModel model({.windows = {0, 64}});
+  ASSERT_TRUE(model.ReserveCache(16).ok());
+  const std::vector<int32_t> ids = Ids(200);
+  const std::vector<float> good = LastLogits(model, ids, 200, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(LastLogits(model, ids, 33, {15, 14, 13, 12, 8, 9, 10, 11}), good);
+  std::vector<int32_t> other = ids;
+  other[3]++;
+  LastLogits(model, other, 200, {8, 9, 10, 11, 12, 13, 14, 15});
+  // Position 199 sees 136 and later in the second group: block 2 and 3 of it.
+  const auto last = [&](const std::vector<int32_t>& blocks) -> absl::StatusOr<std::vector<float>> {
+    std::vector<float> logits(257);
+    const std::vector<int32_t> row = {0};
+    const Segment segment{std::span(ids).subspan(199), 199, blocks, row};
+    const absl::Status status = model.Forward({&segment, 1}, logits, nullptr);
+    if (!status.ok()) return status;
+    return logits;
+  };
+  EXPECT_EQ(*last({0, 1, 2, 3, kNoKvBlock, kNoKvBlock, 6, 7}), good);
+  EXPECT_EQ(*last({0, 1, 2, 3, 12, 13, 6, 7}), good) << "out of sight";
+  EXPECT_NE(*last({0, 1, 2, 3, 4, 5, 14, 7}), good);
+  EXPECT_NE(*last({0, 1, 2, 3, 4, 5, 2, 7}), good) << "of the other group";
+  EXPECT_EQ(last({0, 1, 2, 3, kNoKvBlock, kNoKvBlock, kNoKvBlock, 7}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(last({kNoKvBlock, 1, 2, 3, 4, 5, 6, 7}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(last({0, 1, 2, 3, 4, 5, 6}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(FakeModel, BadSegmentsAreRefused) {
   FakeModel model({.context_tokens = 200});
   ASSERT_TRUE(model.ReserveCache(4).ok());

@@ -1,11 +1,13 @@
 // Every plain family against the float64 logits that Hugging Face transformers gives (cases hf_families), and the
 // exactness axes: chunks, batches, threads.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "model/checkpoint/checkpoint.h"
 #include "model/oracle.h"
+#include "model/step_check.h"
 #include "model/transformer/cpu_backend.h"
 #include "tests/model/transformer/runner.h"
 #include "tests/support/roots.h"
@@ -14,6 +16,7 @@ namespace iha::model {
 namespace {
 
 using checkpoint::Checkpoint;
+using ::testing::HasSubstr;
 using testing::OracleOf;
 using testing::Runner;
 using testing::SameBits;
@@ -119,7 +122,31 @@ TEST(CpuBackend, RefusesWhatTheContractForbids) {
   EXPECT_EQ(forward({1}, 64, {0}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(forward({1}, 0, {2}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(forward({1}, backend->info().context_tokens, {0}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(forward({1}, 0, {kNoKvBlock}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(backend->CopyBlock(0, 5).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(StepCheck, NoBlockOnlyWhereNoRowLooks) {
+  const ModelInfo info{.family = "none",
+                       .vocab_size = 9,
+                       .context_tokens = 512,
+                       .kv_block_bytes = 64,
+                       .kv_windows = {0, 64},
+                       .numerics_id = "",
+                       .weights = {}};
+  const std::vector<int32_t> ids = {1};
+  const auto check = [&](int64_t start, const std::vector<int32_t>& blocks) {
+    const Segment segment{.tokens = ids, .start = start, .blocks = blocks, .logit_rows = {}};
+    return CheckStep({&segment, 1}, 0, info, 8);
+  };
+  EXPECT_TRUE(check(127, {0, 1, kNoKvBlock, 2}).ok()) << "position 127 sees 64 and later";
+  EXPECT_THAT(std::string(check(126, {0, 1, kNoKvBlock, 2}).message()),
+              HasSubstr("block id -1: expected an id below 8"));
+  EXPECT_FALSE(check(127, {kNoKvBlock, 1, kNoKvBlock, 2}).ok()) << "a group that sees all";
+  EXPECT_FALSE(check(127, {0, 1, kNoKvBlock, kNoKvBlock}).ok()) << "the block that is written";
+  EXPECT_FALSE(check(127, {0, 1, -2, 2}).ok());
+  EXPECT_THAT(std::string(check(127, {0, 1, 2}).message()), HasSubstr("3 block ids for 2 layer groups"));
+  EXPECT_THAT(std::string(check(128, {0, 1, 2, 3}).message()), HasSubstr("does not cover position 128"));
 }
 
 // A bf16 cache is another numerics id, and close to the fp32 one.
