@@ -33,6 +33,8 @@ struct Prompt {
   std::vector<Message> messages;   // chat form: when not empty, `text` is unused
   std::string template_date = {};  // chat form: YYYY-MM-DD, the day that the chat template sees; "" = its default
   std::vector<std::string> stops;  // generation is cut before the first of these
+  // Likelihood benchmarks: nothing is drawn, each of these is scored behind `text` (plain form). No stops then.
+  std::vector<std::string> choices = {};
 };
 
 struct MetricInfo {
@@ -58,6 +60,8 @@ struct BenchmarkInfo {
   std::vector<std::string> default_metrics;  // for k = 1; k > 1 adds maj@k of the first
   SamplingParams default_sampling;
   std::vector<std::string> data_files;  // below the data root; empty = bundled
+  // Each prompt has choices that are scored: one sample an item, its text that of scoring/choice_scores.h.
+  bool likelihood = false;
 };
 
 class Benchmark {

@@ -1,15 +1,83 @@
 #include "benchmarks/prompt_encoder.h"
 
+#include <algorithm>
+
+#include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha::benchmarks {
 
 using tokenizer::ChatMessage;
 using tokenizer::ChatTemplate;
 
+namespace {
+
+// What Python's str.isspace() says.
+bool IsPythonSpace(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+// Bytes of `text` that str.rstrip() leaves.
+size_t LengthWithoutTrailingSpace(std::string_view text) {
+  size_t kept = 0;
+  for (size_t at = 0; at < text.size();) {
+    char32_t c = 0;
+    const size_t length = std::max<size_t>(1, Utf8Length(text.substr(at), &c));
+    at += length;
+    if (!IsPythonSpace(c)) kept = at;
+  }
+  return kept;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const Prompt& prompt) {
   if (!prompt.messages.empty()) return EncodeChat(prompt);
   return tokenizer_->Encode(prompt.text, {.add_special = true});
+}
+
+std::optional<int32_t> PromptEncoder::PrefixToken() const {
+  for (const std::string& token : {tokenizer_->bos_token(), tokenizer_->eos_token()}) {
+    if (!token.empty()) return tokenizer_->TokenId(token);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<Continuation>> PromptEncoder::EncodeChoices(const Prompt& prompt) const {
+  const std::optional<int32_t> prefix = PrefixToken();
+  // A text that begins with that token itself gets no special tokens added.
+  const std::string prefix_text = prefix.has_value() ? tokenizer_->Decode({{*prefix}}, /*skip_special=*/false) : "";
+  const auto encode = [&](const std::string& text) {
+    const bool marked = !prefix_text.empty() && text.starts_with(prefix_text);
+    return tokenizer_->Encode(text, {.add_special = !marked});
+  };
+  const size_t kept = LengthWithoutTrailingSpace(prompt.text);
+  const std::string context = prompt.text.substr(0, kept);
+  const std::vector<int32_t> context_ids = prompt.text.empty() ? std::vector<int32_t>() : encode(context);
+  std::vector<Continuation> split;
+  for (const std::string& choice : prompt.choices) {
+    Continuation& out = split.emplace_back(Continuation{.context = context_ids, .tokens = {}});
+    if (prompt.text.empty()) {
+      out.tokens = tokenizer_->Encode(choice, {.add_special = false});
+      if (prefix.has_value()) out.context = {*prefix};
+      // The choice brings that token itself.
+      if (!out.tokens.empty() && out.tokens.front() == prefix) out.tokens.erase(out.tokens.begin());
+    } else {
+      out.tokens = encode(prompt.text + choice);
+      out.tokens.erase(out.tokens.begin(), out.tokens.begin() + static_cast<std::ptrdiff_t>(
+                                                                    std::min(context_ids.size(), out.tokens.size())));
+    }
+    const std::string which = fmt::format("choice {} (\"{}\")", split.size() - 1, TerminalSafe(choice, 80));
+    if (out.tokens.empty()) {
+      return InvalidArgument("{}: this tokenizer gives it no token of its own behind its prompt", which);
+    }
+    if (out.context.empty()) {
+      return InvalidArgument("{}: its prompt has no tokens, and this tokenizer no bos or eos to stand there", which);
+    }
+  }
+  return split;
 }
 
 absl::StatusOr<std::vector<int32_t>> PromptEncoder::EncodeChat(const Prompt& prompt) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,8 +24,16 @@ class PromptEncoder {
 
   absl::StatusOr<std::vector<int32_t>> Encode(const Prompt& prompt);
 
+  // The choices of a likelihood benchmark's prompt (plain form), in order, split as lm-evaluation-harness 0.4.13 splits
+  // them (api/model.py _encode_pair, models/huggingface.py): white space at the prompt's end goes to the choice, and
+  // what is scored is whatever the tokens of prompt + choice have more than those of the prompt. Behind an empty prompt
+  // stands the checkpoint's bos token, else its eos token. InvalidArgument besides: a choice without a token of its
+  // own, nothing to score it behind.
+  absl::StatusOr<std::vector<Continuation>> EncodeChoices(const Prompt& prompt) const;
+
  private:
   absl::StatusOr<std::vector<int32_t>> EncodeChat(const Prompt& prompt);
+  std::optional<int32_t> PrefixToken() const;
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   std::unique_ptr<tokenizer::ChatTemplate> chat_;

@@ -3,6 +3,7 @@
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/graders/graders.h"
+#include "benchmarks/own/choice.h"
 #include "benchmarks/own/jsonl.h"
 #include "benchmarks/reasoning/gsm8k.h"
 #include "benchmarks/reasoning/math500.h"
@@ -28,11 +29,13 @@ std::vector<BenchmarkInfo> ListBenchmarks() {
   std::vector<BenchmarkInfo> all;
   for (Family& family : Families()) std::move(family.infos.begin(), family.infos.end(), std::back_inserter(all));
   all.push_back(JsonlInfo(std::string(kJsonlPrefix) + "FILE"));
+  all.push_back(ChoiceInfo(std::string(kChoicePrefix) + "FILE"));
   return all;
 }
 
 absl::StatusOr<BenchmarkInfo> FindBenchmark(const std::string& name) {
   if (name.starts_with(kJsonlPrefix)) return JsonlInfo(name);
+  if (name.starts_with(kChoicePrefix)) return ChoiceInfo(name);
   std::vector<std::string> known;
   for (BenchmarkInfo& info : ListBenchmarks()) {
     if (info.name == name) return std::move(info);
@@ -45,6 +48,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRe
                                                                std::shared_ptr<Graders> graders) {
   if (graders == nullptr) graders = std::make_shared<Graders>();
   if (ref.name.starts_with(kJsonlPrefix)) return OpenJsonl(ref, std::move(graders));
+  if (ref.name.starts_with(kChoicePrefix)) return OpenChoice(ref);
   for (const Family& family : Families()) {
     for (const BenchmarkInfo& info : family.infos) {
       if (info.name == ref.name) return family.open(ref, data_root, std::move(graders));

@@ -139,6 +139,9 @@ Digest PromptDigest(const Benchmark& benchmark, int64_t items) {
     if (!prompt.messages.empty()) writer.String(prompt.template_date);
     writer.List(prompt.stops.size());
     for (const std::string& stop : prompt.stops) writer.String(stop);
+    if (prompt.choices.empty()) continue;
+    writer.List(prompt.choices.size());
+    for (const std::string& choice : prompt.choices) writer.String(choice);
   }
   return writer.Hash();
 }

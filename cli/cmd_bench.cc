@@ -69,14 +69,16 @@ void PrintInfo(const BenchmarkInfo& info) {
   }
   PrintColumns(rows);
   const SamplingParams& s = info.default_sampling;
-  std::cout << fmt::format(
-      "\nsampling\n  samples={} temperature={} top_p={} top_k={} seed={} max_new_tokens={}\n\nmetrics\n", s.samples,
-      s.temperature, s.top_p, s.top_k, s.seed, s.max_new_tokens);
+  std::cout << "\nsampling\n  "
+            << (info.likelihood ? "none: nothing is drawn"
+                                : fmt::format("samples={} temperature={} top_p={} top_k={} seed={} max_new_tokens={}",
+                                              s.samples, s.temperature, s.top_p, s.top_k, s.seed, s.max_new_tokens))
+            << "\n\nmetrics\n";
   rows.clear();
   for (const auto& metric : info.metrics) rows.emplace_back(metric.name, metric.description);
   PrintColumns(rows);
-  std::cout << fmt::format("  by default: {}; for k > 1 samples also maj@k of the first\n",
-                           fmt::join(info.default_metrics, ", "));
+  std::cout << fmt::format("  by default: {}{}\n", fmt::join(info.default_metrics, ", "),
+                           info.likelihood ? "" : "; for k > 1 samples also maj@k of the first");
   std::cout << "\ndata\n";
   if (info.data_files.empty()) std::cout << (info.name.find(':') == std::string::npos ? "  bundled\n" : "  FILE\n");
   for (const std::string& path : info.data_files) {

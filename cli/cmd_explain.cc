@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/benchmark.h"
+#include "cli/choices_json.h"
 #include "cli/command.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
@@ -42,6 +43,7 @@ absl::Status AddPrompt(const JobSpec& job, int64_t item, const std::string& data
   out["prompt_digest"] = now.Hex();
   if (prompt.messages.empty()) {
     out["prompt"] = prompt.text;
+    if (!prompt.choices.empty()) out["choices"] = prompt.choices;
   } else {
     for (const benchmarks::Message& m : prompt.messages) {
       out["messages"].push_back({{"role", m.role}, {"content", m.content}});
@@ -56,14 +58,19 @@ std::string Fraction(const Score& score) {
   return score.den == 1 ? std::to_string(score.num) : fmt::format("{}/{}", score.num, score.den);
 }
 
-Json SampleJson(const SampleResult& sample, const Generation& generation, size_t index) {
-  Json out = {{"sample", index},
-              {"generation", generation.key.Hex()},
-              {"checksum", generation.Checksum().Hex()},
-              {"text", generation.text},
-              {"finish_reason", NameOf(generation.finish)},
-              {"prompt_tokens", generation.prompt_tokens},
-              {"tokens", generation.tokens.size()}};
+// `choices`: of the prompt; empty where the text was drawn.
+Json SampleJson(const SampleResult& sample, const Generation& generation, size_t index,
+                const std::vector<std::string>& choices) {
+  Json out = {{"sample", index}, {"generation", generation.key.Hex()}, {"checksum", generation.Checksum().Hex()}};
+  const auto scores = choices.empty() ? std::nullopt : ChoicesJson(generation.text, choices);
+  if (scores.has_value()) {
+    out["choices"] = *scores;
+  } else {
+    out["text"] = generation.text;
+    out["finish_reason"] = NameOf(generation.finish);
+  }
+  out["prompt_tokens"] = generation.prompt_tokens;
+  out["tokens"] = generation.tokens.size();
   out["grades"] = Json::array();
   for (const SampleGrade& grade : sample.grades) {
     out["grades"].push_back({{"metric", grade.metric},
@@ -83,12 +90,14 @@ absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, 
     return InvalidArgument("--sample: found {}; item {} has {} samples, counted from 0", *flags.sample, flags.item,
                            samples);
   }
+  const auto choices =
+      out.contains("choices") ? out["choices"].get<std::vector<std::string>>() : std::vector<std::string>();
   out["item_id"] = item.item_id;
   out["item_hash"] = story.item_hash.Hex();
   out["samples"] = Json::array();
   for (size_t s = 0; s < item.samples.size(); s++) {
     if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;
-    out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s));
+    out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s, choices));
   }
   out["values"] = Json::array();
   for (const ItemValue& value : item.values) {

@@ -75,6 +75,13 @@ GenKey KeyOf(const GenKeyInputs& in) {
   return {w.Hash()};
 }
 
+GenKey ScoreKeyOf(const ScoreKeyInputs& in) {
+  CanonicalWriter w("iha.scorekey", 1);
+  w.Bytes(in.weights).Bytes(in.tokenizer).String(in.numerics_id).List(in.choices.size());
+  for (const Continuation& choice : in.choices) w.Tokens(choice.context).Tokens(choice.tokens);
+  return {w.Hash()};
+}
+
 uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int32_t>& prompt) {
   CanonicalWriter w("iha.stream", 1);
   w.Uint(seed).Int(sample_index).Tokens(prompt);

@@ -89,6 +89,8 @@ enum class FinishReason { kUnspecified = 0, kEos, kStop, kLength };  // only the
 const char* NameOf(FinishReason reason);                             // "eos", "stop", "length"
 
 // Content-addressed. Timing never enters it.
+// Scores of an item's choices are stored as one, too: `tokens` are those that were scored, choice after choice, `text`
+// is that of scoring/choice_scores.h, `prompt_tokens` counts the contexts, and `finish` is kEos, for nothing cuts them.
 struct Generation {
   GenKey key;
   std::vector<int32_t> tokens;  // every token drawn, eos and the tokens that completed a stop string included
@@ -110,6 +112,23 @@ struct GenKeyInputs {
   int32_t sample_index = 0;
 };
 GenKey KeyOf(const GenKeyInputs& inputs);
+
+// Text that is scored, not drawn: the log-probability of `tokens` behind `context`.
+struct Continuation {
+  std::vector<int32_t> context;
+  std::vector<int32_t> tokens;
+  bool operator==(const Continuation&) const = default;
+};
+
+// Everything that decides the bits of the scores of an item's choices: sampling, stops and eos have no part in them.
+struct ScoreKeyInputs {
+  Digest weights;
+  Digest tokenizer;
+  std::string numerics_id;
+  std::vector<Continuation> choices;  // in the item's order
+};
+// Never the key of a generation: its encoding is of another kind.
+GenKey ScoreKeyOf(const ScoreKeyInputs& inputs);
 
 // Key of the Philox stream of one sample: first 64 bits of SHA-256(canonical(seed, sample index, prompt ids)).
 uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int32_t>& prompt);

@@ -33,13 +33,26 @@ class PromptCounter {
   absl::StatusOr<int64_t> Count(const benchmarks::Benchmark& benchmark, int64_t items) {
     int64_t tokens = 0;
     for (int64_t i = 0; i < items; i++) {
-      IHA_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder_.Encode(benchmark.Render(i)));
-      tokens += static_cast<int64_t>(ids.size());
+      const benchmarks::Prompt prompt = benchmark.Render(i);
+      IHA_ASSIGN_OR_RETURN(const int64_t of_item, prompt.choices.empty() ? CountPrompt(prompt) : CountChoices(prompt));
+      tokens += of_item;
     }
     return tokens;
   }
 
  private:
+  absl::StatusOr<int64_t> CountPrompt(const benchmarks::Prompt& prompt) {
+    IHA_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder_.Encode(prompt));
+    return static_cast<int64_t>(ids.size());
+  }
+  // Each choice is run behind the prompt.
+  absl::StatusOr<int64_t> CountChoices(const benchmarks::Prompt& prompt) {
+    IHA_ASSIGN_OR_RETURN(const std::vector<Continuation> choices, encoder_.EncodeChoices(prompt));
+    size_t tokens = 0;
+    for (const Continuation& choice : choices) tokens += choice.context.size() + choice.tokens.size();
+    return static_cast<int64_t>(tokens);
+  }
+
   benchmarks::PromptEncoder encoder_;
 };
 
@@ -86,11 +99,13 @@ absl::StatusOr<std::vector<JobCost>> CostsOf(const coordinator::SweepPlan& plan,
     if (counter == nullptr) {
       IHA_ASSIGN_OR_RETURN(counter, PromptCounter::Open(folder));
     }
-    const auto prompts = counter->Count(*opened[static_cast<size_t>(job.spec.entry_index)], job.spec.items);
+    const benchmarks::Benchmark& benchmark = *opened[static_cast<size_t>(job.spec.entry_index)];
+    const auto prompts = counter->Count(benchmark, job.spec.items);
     if (!prompts.ok()) return Annotate(prompts.status(), model);
     const SamplingParams& sampling = job.spec.entry.sampling;
     cost.prompt_tokens = *prompts;
-    cost.tokens = *prompts + job.spec.items * sampling.samples * sampling.max_new_tokens;
+    cost.tokens = *prompts;
+    if (!benchmark.info().likelihood) cost.tokens += job.spec.items * sampling.samples * sampling.max_new_tokens;
   }
   return costs;
 }

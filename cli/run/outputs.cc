@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/benchmark.h"
+#include "cli/choices_json.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "common/version.h"
@@ -50,13 +52,20 @@ void AppendSamples(const coordinator::SampleRow& row, std::string& out) {
     out += Line(base);
     return;
   }
+  const auto info = benchmarks::FindBenchmark(row.job.spec.entry.benchmark.name);
+  const bool likelihood = info.ok() && info->likelihood;
   for (size_t s = 0; s < row.item.samples.size(); s++) {
     const Generation& generation = row.generations[s];
     Json json = base;
     json["sample"] = s;
     json["generation"] = generation.key.Hex();
-    json["text"] = generation.text;
-    json["finish_reason"] = NameOf(generation.finish);
+    const auto choices = likelihood ? ChoicesJson(generation.text, {}) : std::nullopt;
+    if (choices.has_value()) {
+      json["choices"] = *choices;
+    } else {
+      json["text"] = generation.text;
+      json["finish_reason"] = NameOf(generation.finish);
+    }
     json["prompt_tokens"] = generation.prompt_tokens;
     json["tokens"] = generation.tokens.size();
     json["grades"] = GradesJson(row.item.samples[s].grades);

@@ -91,8 +91,23 @@ absl::Status ValidateOptions(const BenchmarkRef& benchmark, const std::string& w
   return absl::OkStatus();
 }
 
+// Scoring draws nothing: samples would all be one, and no other setting changes a bit, so that all are one entry.
+absl::Status NormalizeLikelihood(const benchmarks::BenchmarkInfo& info, const std::string& where, SamplingParams* p) {
+  if (p->samples != 1 || p->temperature != 0) {
+    return InvalidArgument(
+        "{}: samples {}, temperature {}; expected 1 and 0: its choices are scored, nothing is drawn; ask for it "
+        "without them, in an entry or run of its own",
+        where, p->samples, p->temperature);
+  }
+  *p = info.default_sampling;
+  return absl::OkStatus();
+}
+
 absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::string& where, SweepEntry* entry) {
   IHA_RETURN_IF_ERROR(ValidateSampling(entry->sampling, where));
+  if (benchmark.info().likelihood) {
+    IHA_RETURN_IF_ERROR(NormalizeLikelihood(benchmark.info(), where, &entry->sampling));
+  }
   if (entry->limit.has_value() && *entry->limit < 1) {
     return InvalidArgument("{}: limit {}; expected at least 1 item, or no limit", where, *entry->limit);
   }
@@ -190,6 +205,11 @@ int64_t EstimateTokens(const benchmarks::Prompt& prompt, const SamplingParams& s
   int64_t bytes = 0;
   for (const benchmarks::Message& message : prompt.messages) bytes += static_cast<int64_t>(message.content.size());
   if (prompt.messages.empty()) bytes = static_cast<int64_t>(prompt.text.size());
+  if (!prompt.choices.empty()) {
+    int64_t tokens = 0;
+    for (const std::string& choice : prompt.choices) tokens += (bytes + static_cast<int64_t>(choice.size())) / 3;
+    return tokens;
+  }
   return bytes / 3 + int64_t{sampling.samples} * sampling.max_new_tokens;
 }
 

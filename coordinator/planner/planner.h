@@ -33,7 +33,8 @@ absl::StatusOr<SweepSpec> NormalizeSpec(const SweepSpec& spec, const BenchmarkOp
 // Normalizes and plans.
 absl::StatusOr<SweepPlan> Plan(const SweepSpec& spec, const BenchmarkOpener& open);
 
-// Estimated tokens of one item: prompt bytes / 3 + samples x max_new_tokens. The coordinator has no tokenizer.
+// Estimated tokens of one item: prompt bytes / 3 + samples x max_new_tokens; with choices, those of prompt and choice,
+// added up. The coordinator has no tokenizer.
 int64_t EstimateTokens(const benchmarks::Prompt& prompt, const SamplingParams& sampling);
 
 // Cuts items 0..n-1 into ranges of whole items of at most `shard_tokens` each; an item larger than that stands alone.

@@ -95,7 +95,8 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
   const int64_t more = scoring ? static_cast<int64_t>(request.continuation.size()) : request.sampling.max_new_tokens;
   if (more < 1) return InvalidArgument("max_new_tokens: {} (expected at least 1)", more);
-  if (!FitsContext(prompt, more)) {
+  // The last token to be scored is never computed.
+  if (!FitsContext(prompt, scoring ? more - 1 : more)) {
     return InvalidArgument("prompt: {} tokens and {} to come exceed the model's context of {}", prompt, more,
                            info_.context_tokens);
   }

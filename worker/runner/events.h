@@ -14,8 +14,8 @@ namespace iha::worker {
 struct SampleDone {
   ShardId shard{};
   Fence fence;
-  size_t item = 0;  // position in the shard's work list
-  size_t sample = 0;
+  size_t item = 0;    // position in the shard's work list
+  size_t sample = 0;  // or choice
   engine::GenerationResult result;
 };
 

@@ -8,11 +8,54 @@ bool ItemWork::complete() const {
   return std::all_of(samples.begin(), samples.end(), [](const auto& sample) { return sample.has_value(); });
 }
 
+void ItemWork::AddScore(size_t choice, const scoring::ChoiceScore& score) {
+  scores[choice] = score;
+  if (!std::all_of(scores.begin(), scores.end(), [](const auto& known) { return known.has_value(); })) return;
+  Generation all{.key = keys[0], .tokens = {}, .text = "", .finish = FinishReason::kEos, .prompt_tokens = 0};
+  std::vector<scoring::ChoiceScore> in_order;
+  for (size_t c = 0; c < choices.size(); c++) {
+    all.tokens.insert(all.tokens.end(), choices[c].tokens.begin(), choices[c].tokens.end());
+    all.prompt_tokens += static_cast<int32_t>(choices[c].context.size());
+    in_order.push_back(*scores[c]);
+  }
+  all.text = scoring::FormatChoiceScores(in_order);
+  samples[0] = std::move(all);
+  fresh[0] = true;
+}
+
+namespace {
+
+absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmarks::Prompt& prompt,
+                                        const benchmarks::PromptEncoder& encoder, int64_t context_tokens,
+                                        int64_t index) {
+  ItemWork work{.index = index, .prompt = {}, .stops = {}, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
+  absl::StatusOr<std::vector<Continuation>> choices = encoder.EncodeChoices(prompt);
+  if (!choices.ok()) return Annotate(choices.status(), fmt::format("item {}", index));
+  work.choices = *std::move(choices);
+  for (const Continuation& choice : work.choices) {
+    // The last token is scored, but never run.
+    const size_t positions = choice.context.size() + choice.tokens.size() - 1;
+    if (static_cast<int64_t>(positions) > context_tokens) work.fits = false;
+  }
+  if (!work.fits) return work;
+  work.keys = {ScoreKeyOf({.weights = grant.weights,
+                           .tokenizer = grant.tokenizer,
+                           .numerics_id = grant.job.numerics_id,
+                           .choices = work.choices})};
+  work.samples.resize(1);
+  work.fresh.resize(1);
+  work.scores.resize(work.choices.size());
+  return work;
+}
+
+}  // namespace
+
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
                                      benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
                                      int64_t context_tokens, int64_t index) {
   const SamplingParams& sampling = grant.job.entry.sampling;
   const benchmarks::Prompt prompt = benchmark.Render(index);
+  if (!prompt.choices.empty()) return PrepareChoices(grant, prompt, encoder, context_tokens, index);
   ItemWork work{
       .index = index, .prompt = {}, .stops = prompt.stops, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
   IHA_ASSIGN_OR_RETURN(work.prompt, encoder.Encode(prompt));

@@ -8,26 +8,31 @@
 #include "absl/status/statusor.h"
 #include "benchmarks/benchmark.h"
 #include "benchmarks/prompt_encoder.h"
+#include "benchmarks/scoring/choice_scores.h"
 #include "common/coordinator_api.h"
 #include "common/eval_types.h"
 
 namespace iha::worker {
 
-// An item being worked on: k samples of one prompt.
+// An item being worked on: k samples of one prompt, or the scores of its choices, which make one sample.
 struct ItemWork {
   int64_t index = 0;
-  std::vector<int32_t> prompt;
+  std::vector<int32_t> prompt;             // of what is drawn
+  std::vector<Continuation> choices = {};  // of what is scored
   std::vector<std::string> stops;
-  bool fits = true;                                // prompt + max_new_tokens within the context
-  std::vector<GenKey> keys;                        // one a sample; empty when it does not fit
-  std::vector<std::optional<Generation>> samples;  // in sample order
-  std::vector<bool> fresh;                         // generated here: to be put before the commit
+  bool fits = true;          // prompt + max_new_tokens, or each choice behind its context, within the model's context
+  std::vector<GenKey> keys;  // one a sample; empty when it does not fit
+  std::vector<std::optional<Generation>> samples;                // in sample order
+  std::vector<bool> fresh;                                       // generated here: to be put before the commit
+  std::vector<std::optional<scoring::ChoiceScore>> scores = {};  // one a choice
 
   // Samples that are still to be generated.
   bool complete() const;
+  // Takes in the score of a choice; with the last one the item's sample is there.
+  void AddScore(size_t choice, const scoring::ChoiceScore& score);
 };
 
-// Renders and tokenises item `index`, and names its generations. Errors: those of PromptEncoder.
+// Renders and tokenises item `index`, and names its generations, or its scores. Errors: those of PromptEncoder.
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
                                      benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
                                      int64_t context_tokens, int64_t index);

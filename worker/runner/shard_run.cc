@@ -2,6 +2,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/status_macros.h"
@@ -11,6 +13,13 @@ namespace {
 
 // Keys of one lookup: the answer of this many generations stays below the transport's message limit.
 constexpr size_t kLookupKeys = 256;
+
+scoring::ChoiceScore ScoreOf(const engine::GenerationResult& result) {
+  const auto greedy = [](const engine::TokenScore& score) { return score.greedy; };
+  return {.loglikelihood = result.sum_logprob,
+          .tokens = static_cast<int32_t>(result.scores.size()),
+          .greedy = std::all_of(result.scores.begin(), result.scores.end(), greedy)};
+}
 
 }  // namespace
 
@@ -56,6 +65,13 @@ absl::Status ShardRun::FetchKnown(WorkerApi& api) {
 
 absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events) {
   const ItemWork& work = items_[item];
+  for (size_t choice = 0; choice < work.choices.size(); choice++) {
+    engine::GenerationRequest request;
+    request.prompt = work.choices[choice].context;
+    request.continuation = work.choices[choice].tokens;
+    IHA_RETURN_IF_ERROR(SubmitOne(item, choice, std::move(request), engine, events));
+  }
+  if (!work.choices.empty()) return absl::OkStatus();
   for (size_t sample = 0; sample < work.samples.size(); sample++) {
     if (work.samples[sample].has_value()) continue;
     engine::GenerationRequest request;
@@ -64,15 +80,21 @@ absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedM
     request.sample_index = static_cast<int32_t>(sample);
     request.stops = work.stops;
     request.eos = model.eos;
-    auto id = engine.Submit(std::move(request), [&events, shard = grant_.shard, fence = grant_.fence, item,
-                                                 sample](engine::GenerationResult result) {
-      events.WaitPush(
-          SampleDone{.shard = shard, .fence = fence, .item = item, .sample = sample, .result = std::move(result)});
-    });
-    if (!id.ok()) return id.status();
-    sequences_.push_back(*id);
-    waiting_++;
+    IHA_RETURN_IF_ERROR(SubmitOne(item, sample, std::move(request), engine, events));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ShardRun::SubmitOne(size_t item, size_t sample, engine::GenerationRequest request, engine::Engine& engine,
+                                 EventQueue& events) {
+  auto id = engine.Submit(std::move(request), [&events, shard = grant_.shard, fence = grant_.fence, item,
+                                               sample](engine::GenerationResult result) {
+    events.WaitPush(
+        SampleDone{.shard = shard, .fence = fence, .item = item, .sample = sample, .result = std::move(result)});
+  });
+  if (!id.ok()) return id.status();
+  sequences_.push_back(*id);
+  waiting_++;
   return absl::OkStatus();
 }
 
@@ -80,9 +102,14 @@ absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, Outbox&
   waiting_--;
   ItemWork& work = items_[done.item];
   if (!done.result.status.ok()) {
-    return Annotate(done.result.status, fmt::format("item {} sample {}", work.index, done.sample));
+    const char* what = work.choices.empty() ? "sample" : "choice";
+    return Annotate(done.result.status, fmt::format("item {} {} {}", work.index, what, done.sample));
   }
   IHA_FAULT_POINT("worker.sample.done");
+  if (!work.choices.empty()) {
+    work.AddScore(done.sample, ScoreOf(done.result));
+    return work.complete() ? Send(work, std::move(telemetry), outbox) : absl::OkStatus();
+  }
   work.samples[done.sample] = Generation{.key = work.keys[done.sample],
                                          .tokens = std::move(done.result.tokens),
                                          .text = std::move(done.result.text),

@@ -45,6 +45,9 @@ class ShardRun {
  private:
   absl::Status FetchKnown(WorkerApi& api);
   absl::Status Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events);
+  // One request, whose result comes back as that of `sample`, or of that choice.
+  absl::Status SubmitOne(size_t item, size_t sample, engine::GenerationRequest request, engine::Engine& engine,
+                         EventQueue& events);
   absl::Status Send(ItemWork& work, std::optional<JobTelemetry> telemetry, Outbox& outbox);
 
   const LeaseGrant grant_;
