@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -266,6 +267,80 @@ TEST_F(RunTest, ADryRunCountsThePromptTokens) {
   EXPECT_EQ(plan.at("prompt_tokens"), read);
   EXPECT_EQ(plan.at("estimated_tokens"), read + 2 * 3 * (1 + 5) * 48);
   EXPECT_EQ(plan.at("jobs").size(), 4u);
+}
+
+// Multiple choice: the same bytes whatever the batch, the workers and their deaths; explained, exported, not asked
+// twice.
+TEST_F(RunTest, ChoicesFromFileToTable) {
+  std::string rows;
+  for (int i = 0; i < 12; i++) {
+    rows +=
+        fmt::format(R"({{"id":"q{0}","question":"Question {0}: ","choices":["{0}","#### {1}","x y"],"answer":{2}}})", i,
+                    i * i, i % 3) +
+        "\n";
+  }
+  ASSERT_TRUE(WriteFileAtomic(Out("q.jsonl"), rows).ok());
+  const auto run = [&](const std::string& out, const std::vector<std::string>& extra) {
+    std::vector<std::string> argv = {
+        "iha-eval", "run",       "--model", Model("alpha"), "--bench", "choice:" + Out("q.jsonl"), "--numerics",
+        "fake",     "--threads", "1",       "--out",        Out(out)};
+    argv.insert(argv.end(), extra.begin(), extra.end());
+    return RunProgram(argv);
+  };
+  const RunResult one = run("one", {"--max-batch", "1"});
+  ASSERT_EQ(one.exit.code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr(" acc |"), HasSubstr(" acc_norm |"), HasSubstr("12/12")));
+  EXPECT_THAT(one.out, ::testing::Not(HasSubstr("length limit"))) << "no score is cut short";
+  ASSERT_EQ(run("three", {"--workers", "3"}).exit.code, 0);
+  const RunResult killed = run("killed", {"--workers", "2", "--worker-fault", "worker.sample.done:kill:5"});
+  ASSERT_EQ(killed.exit.code, 0) << killed.err;
+  ExpectSameResults("one", "three");
+  ExpectSameResults("one", "killed");
+  ExpectSound("killed");
+
+  // The right choices counted here, from the numbers in samples.jsonl.
+  int64_t right = 0, tokens = 0;
+  std::istringstream lines(Read("one", "samples.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto sample = nlohmann::json::parse(line);
+    std::vector<double> likelihoods;
+    for (const auto& choice : sample.at("choices")) likelihoods.push_back(choice.at("loglikelihood"));
+    ASSERT_EQ(likelihoods.size(), 3u);
+    const auto best = std::max_element(likelihoods.begin(), likelihoods.end()) - likelihoods.begin();
+    const int64_t is_right = best == sample.at("index").get<int64_t>() % 3 ? 1 : 0;
+    EXPECT_EQ(sample.at("grades").at("acc").at("score"), is_right) << line;
+    right += is_right;
+    tokens += sample.at("prompt_tokens").get<int64_t>() + sample.at("tokens").get<int64_t>();
+  }
+  const auto table = nlohmann::json::parse(Read("one", "table.json"));
+  EXPECT_EQ(table["rows"][0]["cells"][0]["value"], static_cast<double>(right) / 12);
+  const auto plan = nlohmann::json::parse(run("dry", {"--dry-run", "--json"}).out);
+  EXPECT_EQ(plan.at("prompt_tokens"), tokens) << "what is counted before is what is run";
+  EXPECT_EQ(plan.at("estimated_tokens"), tokens);
+
+  const std::string db = Out("one") + "/iha-eval.db";
+  const std::string sweep = table.at("sweep");
+  const RunResult story =
+      RunProgram({"iha-eval", "explain", "--db", db, "--sweep", sweep, "--model", "alpha", "--item", "4", "--json"});
+  ASSERT_EQ(story.exit.code, 0) << story.err;
+  const auto told = nlohmann::json::parse(story.out);
+  EXPECT_EQ(told.at("prompt"), "Question 4: ");
+  EXPECT_EQ(told.at("choices"), (nlohmann::json{" 4", " #### 16", " x y"}));
+  EXPECT_EQ(told.at("gold"), "#### 16");
+  EXPECT_EQ(told.at("samples").at(0).at("choices").at(1).at("text"), " #### 16");
+  EXPECT_TRUE(told.at("samples").at(0).at("choices").at(1).at("loglikelihood").is_number_float());
+  EXPECT_EQ(told.at("samples").at(0).at("grades").at(0).at("group"), 0);
+  const RunResult regraded = RunProgram({"iha-eval", "regrade", "--db", db, "--sweep", sweep, "--json"});
+  ASSERT_EQ(regraded.exit.code, 0) << regraded.err;
+  EXPECT_EQ(nlohmann::json::parse(regraded.out).at("changed"), 0);
+
+  const RunResult sampled = run("sampled", {"--samples", "5"});
+  EXPECT_EQ(sampled.exit.code, 2) << sampled.err;
+  EXPECT_THAT(sampled.err, HasSubstr("samples 5, temperature 0; expected 1 and 0: its choices are scored"));
+  ASSERT_TRUE(WriteFileAtomic(Out("q.jsonl"), rows + "{\"question\":\"q\"}\n").ok());
+  const RunResult broken = run("broken", {});
+  EXPECT_NE(broken.exit.code, 0);
+  EXPECT_THAT(broken.err, HasSubstr("q.jsonl:13: field \"choices\": missing; expected an array of texts"));
 }
 
 TEST_F(RunTest, LogitsToStdoutAreThoseOfAFile) {

@@ -60,6 +60,13 @@ GenKeyInputs KeyInputs() {
           .sample_index = 3};
 }
 
+ScoreKeyInputs ScoreInputs() {
+  return {.weights = Filled(1),
+          .tokenizer = Filled(2),
+          .numerics_id = NumericsSpec().Id(),
+          .choices = {{.context = {5, 6}, .tokens = {7}}, {.context = {5, 6}, .tokens = {8, 9}}}};
+}
+
 ItemResult Item() {
   ItemResult item;
   item.index = 4;
@@ -76,6 +83,7 @@ TEST(EvalTypes, GoldenDigests) {
   EXPECT_EQ(IdOf(Sweep()).Hex(), "b93e2d57db4cbeb7ced55030959b14363acac50649f9839800b6c69d611c33d6");
   EXPECT_EQ(IdOf(Job()).Hex(), "282bd6c2866c0a7669673c47759337892ec5b97a2c3bcb4f95ac8882ac17f1bb");
   EXPECT_EQ(KeyOf(KeyInputs()).Hex(), "1c8a685eb003ad8f6ff8a4ed51018aa317f9172cf78be648771169540aca7846");
+  EXPECT_EQ(ScoreKeyOf(ScoreInputs()).Hex(), "f946514edadb6506af05f522b1cea6b8a2abb7f16e5962f7f7cad9541a6fa09b");
   EXPECT_EQ(StreamKeyOf(99, 3, {5, 6, 7}), 0xb12558075bc0dd4bULL);
   const Generation generation = {.key = KeyOf(KeyInputs()),
                                  .tokens = {8, 9},
@@ -111,6 +119,29 @@ TEST(EvalTypes, TorchNumericsNameTheArchitecture) {
   for (const auto& c : cases) {
     EXPECT_EQ(IsTorchCudaName(c.backend), c.names_one) << c.backend;
     EXPECT_EQ(NumericsSpec{.backend = c.backend}.torch(), c.torch) << c.backend;
+  }
+}
+
+// Where a choice begins decides what is scored, also when all of its tokens together are the same.
+TEST(EvalTypes, ScoreKeyCoversEachInput) {
+  const std::vector<std::function<void(ScoreKeyInputs&)>> changes = {
+      [](ScoreKeyInputs& in) { in.weights = Filled(9); },
+      [](ScoreKeyInputs& in) { in.tokenizer = Filled(9); },
+      [](ScoreKeyInputs& in) { in.numerics_id += "x"; },
+      [](ScoreKeyInputs& in) {
+        in.choices[1] = {.context = {5, 6, 8}, .tokens = {9}};
+      },
+      [](ScoreKeyInputs& in) { in.choices[0].tokens.push_back(1); },
+      [](ScoreKeyInputs& in) { in.choices[0].context.push_back(1); },
+      [](ScoreKeyInputs& in) { std::swap(in.choices[0], in.choices[1]); },
+      [](ScoreKeyInputs& in) { in.choices.pop_back(); },
+  };
+  std::set<GenKey> keys = {ScoreKeyOf(ScoreInputs()), KeyOf(KeyInputs())};
+  ASSERT_EQ(keys.size(), 2u);
+  for (const auto& change : changes) {
+    ScoreKeyInputs in = ScoreInputs();
+    change(in);
+    EXPECT_TRUE(keys.insert(ScoreKeyOf(in)).second) << "change " << keys.size() << " left the key as another";
   }
 }
 

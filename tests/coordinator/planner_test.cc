@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "common/file.h"
 #include "coordinator/store/spec_json.h"
 #include "tests/coordinator/sim_benchmark.h"
+#include "tests/support/temp_dir.h"
 
 namespace iha::coordinator {
 namespace {
@@ -32,6 +34,43 @@ TEST(Planner, EstimatesPromptAndSamples) {
   EXPECT_EQ(
       EstimateTokens({.text = "ignored", .messages = {{"system", "abc"}, {"user", "def"}}, .stops = {}}, sampling),
       2 + 500);
+}
+
+TEST(Planner, EstimatesEachChoiceBehindThePrompt) {
+  const benchmarks::Prompt prompt{
+      .text = std::string(30, 'x'), .messages = {}, .stops = {}, .choices = {"abc", std::string(33, 'y')}};
+  EXPECT_EQ(EstimateTokens(prompt, SamplingParams()), 11 + 21);
+}
+
+// Nothing is drawn: what could only be a mistake is refused, what changes nothing makes no other sweep.
+TEST(Planner, SamplingHasNoPartInScoring) {
+  const iha::testing::TempDir dir;
+  ASSERT_TRUE(WriteFileAtomic(dir.File("q"), R"({"question":"q","choices":["a","b"],"answer":0})").ok());
+  SweepSpec spec;
+  spec.models = {{.name = "m", .weights_digest = ""}};
+  spec.entries.emplace_back().benchmark.name = "choice:" + dir.File("q");
+  const auto open = [](const BenchmarkRef& ref) { return benchmarks::OpenBenchmark(ref, ""); };
+  const auto plain = Plan(spec, open);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->spec.entries[0].metrics, (std::vector<std::string>{"acc", "acc_norm"}));
+  SweepSpec other = spec;
+  other.entries[0].sampling.seed = 7;
+  other.entries[0].sampling.top_p = 0.5;
+  other.entries[0].sampling.max_new_tokens = 9;
+  const auto same = Plan(other, open);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->id, plain->id);
+  for (const bool samples : {true, false}) {
+    SweepSpec bad = spec;
+    if (samples) {
+      bad.entries[0].sampling.samples = 5;
+    } else {
+      bad.entries[0].sampling.temperature = 0.5;
+    }
+    const auto refused = Plan(bad, open);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("its choices are scored, nothing is drawn"));
+  }
 }
 
 TEST(Planner, PlansOneJobForEachCellModelMajor) {

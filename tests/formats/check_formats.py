@@ -70,8 +70,23 @@ def check_run():
     check("explain", json.loads(run("explain", "--db", scratch / "x.db", "--sweep", sweep, "--model", model.name,
                                     "--item", 1, "--json")), "explain")
     check("profile", json.loads(run("profile", "--db", scratch / "x.db", "--sweep", sweep, "--json")), "profile")
+    check_choices()
     check_lines("regrade", run("regrade", "--db", scratch / "x.db", "--sweep", sweep, "--json"), "regrade")
     return sweep
+
+
+def check_choices():
+    (scratch / "c.jsonl").write_text('{"question":"q","choices":["a","b"],"answer":1}\n')
+    run("run", "--model", model, "--bench", f"choice:{scratch}/c.jsonl", "--numerics", "fake", "--threads", 1, "--quiet",
+        "--db", scratch / "c.db", "--out", scratch / "c")
+    samples = (scratch / "c/samples.jsonl").read_text()
+    check_lines("samples", samples, "samples.jsonl of choices")
+    if "choices" not in json.loads(samples):
+        sys.exit(f"samples.jsonl of choices shows none: {samples}")
+    sweep = json.loads(run("list", "--db", scratch / "c.db", "--json"))["sweep"]
+    check("explain", json.loads(run("explain", "--db", scratch / "c.db", "--sweep", sweep, "--model", model.name,
+                                    "--item", 0, "--json")), "explain of choices")
+    check("bench", json.loads(run("bench", "show", "choice:FILE", "--json")), "bench show choice:FILE")
 
 
 def check_coordinator(sweep):

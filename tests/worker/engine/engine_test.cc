@@ -219,6 +219,21 @@ TEST(Engine, ScoringAddsUpTheContinuation) {
   EXPECT_EQ(sum, whole.sum_logprob);
 }
 
+// The last token is scored and never computed: one more fits than a generation may end with.
+TEST(Engine, ScoringFillsTheContextToItsLastPosition) {
+  model::FakeOptions options;
+  options.context_tokens = 80;
+  const auto engine = MakeEngine({}, 8, std::make_unique<model::FakeModel>(options));
+  GenerationRequest request = Greedy(std::string(50, 'q'), 1);
+  request.continuation.assign(31, 'a');
+  ASSERT_TRUE(engine->Submit(request).ok());
+  const GenerationResult result = RunToEnd(*engine).begin()->second;
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.scores.size(), 31u);
+  request.continuation.push_back('a');
+  EXPECT_EQ(engine->Submit(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Engine, BadRequestsAreNamed) {
   const auto engine = MakeFakeEngine({}, 2, {.context_tokens = 300});
   const GenerationRequest good = Greedy("p", 10);

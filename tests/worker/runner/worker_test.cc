@@ -2,12 +2,15 @@
 // cannot be served ends the worker by name, a drain hands its work to the next worker without a charge.
 #include "worker/runner/worker.h"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <filesystem>
 
+#include "benchmarks/scoring/choice_scores.h"
+#include "common/file.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/service/service.h"
 #include "coordinator/store/sqlite_store.h"
@@ -145,6 +148,7 @@ class Observed final : public WorkerApi {
     return api_.LookupGenerations(r);
   }
   absl::StatusOr<PutGenerationsReply> PutGenerations(const PutGenerationsRequest& r) override {
+    put += static_cast<int64_t>(r.generations.size());
     if (!earlier_text.empty()) {
       // Another worker was faster, and drew something else.
       PutGenerationsRequest other = r;
@@ -165,6 +169,7 @@ class Observed final : public WorkerApi {
 
   std::string earlier_text;  // set: each generation is stored with this text before the worker's own arrives
   std::vector<ReleaseReason> releases;
+  std::atomic<int64_t> put{0};  // generations
   std::atomic<bool> refuse_commits{false};
 
  private:
@@ -362,6 +367,72 @@ TEST_F(WorkerTest, ATextThatIsStoredOtherwiseIsGradedAsStored) {
     return absl::OkStatus();
   });
   EXPECT_TRUE(read.ok()) << read;
+}
+
+// What an engine of its own says about one choice; the fake checkpoint's ids are bytes.
+scoring::ChoiceScore ScoreAlone(const std::string& folder, const std::string& context, const std::string& choice) {
+  auto engine = engine::Engine::Create(*model::FakeModel::Load(folder), nullptr, {.kv_bytes = 1 << 20});
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  engine::GenerationRequest request;
+  request.prompt.assign(context.begin(), context.end());
+  request.continuation.assign(choice.begin(), choice.end());
+  EXPECT_TRUE((*engine)->Submit(request).ok());
+  while (*(*engine)->Step()) {
+  }
+  const engine::GenerationResult result = (*engine)->TryPopResult().value();
+  scoring::ChoiceScore score{result.sum_logprob, static_cast<int32_t>(choice.size()), true};
+  for (const engine::TokenScore& token : result.scores) score.greedy = score.greedy && token.greedy;
+  return score;
+}
+
+TEST_F(WorkerTest, ScoresEachChoiceOnceAndForAllSweeps) {
+  const std::vector<std::string> questions = {"Sky?", "Two and two", "x", "####"};
+  const std::vector<std::string> choices = {"blue", "a 12", "yes"};
+  std::string rows;
+  for (const std::string& question : questions) {
+    rows +=
+        fmt::format(R"({{"question":"{}","choices":["{}"],"answer":1}})", question, fmt::join(choices, "\",\"")) + "\n";
+  }
+  ASSERT_TRUE(WriteFileAtomic(dir_.File("q.jsonl"), rows).ok());
+  SweepSpec spec = DemoSweep("alpha");
+  spec.entries = {{.benchmark = {.name = "choice:" + dir_.File("q.jsonl"), .options = {}},
+                   .sampling = {},
+                   .limit = std::nullopt,
+                   .metrics = {}}};
+  spec.shard_tokens = 1000;  // several items a lease
+  World world;
+  CheckpointSource models(RootAt(dir_.File("models")));
+  const auto run = [&](const std::string& worker_id) {
+    world.Submit(spec);
+    Observed api(*world.api, [](int) {});
+    const absl::Status status = Worker(api, models, world.clock, OptionsFor(worker_id)).Run();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(world.Progress().state, "done");
+    return api.put.load();
+  };
+  EXPECT_EQ(run("w"), kItems) << "one for all choices of an item";
+  const std::vector<Digest> hashes = world.ItemHashes();
+  ASSERT_EQ(hashes.size(), static_cast<size_t>(kItems));
+  const absl::Status read = world.store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+    const auto jobs = txn.Jobs(world.sweep);
+    if (!jobs.ok()) return jobs.status();
+    for (int64_t index = 0; index < kItems; index++) {
+      const auto item = txn.LoadItem(jobs->at(0).id, index);
+      const Generation stored = (*txn.FindGeneration((*item)->samples.at(0).generation))->generation;
+      std::vector<scoring::ChoiceScore> expected;
+      for (const std::string& choice : choices) {
+        expected.push_back(ScoreAlone(dir_.File("models/alpha"), questions[static_cast<size_t>(index)], " " + choice));
+      }
+      EXPECT_EQ(stored.text, scoring::FormatChoiceScores(expected)) << "bit for bit, whatever else is in the batch";
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
+  // Another sweep over the same questions asks the model nothing.
+  spec.run_tag = "again";
+  spec.entries[0].sampling.seed = 99;
+  EXPECT_EQ(run("v"), 0);
+  EXPECT_EQ(world.ItemHashes(), hashes);
 }
 
 TEST(CheckpointSourceTest, RefusesNamesThatLeaveTheRoot) {
