@@ -371,7 +371,9 @@ TEST_F(WorkerTest, ATextThatIsStoredOtherwiseIsGradedAsStored) {
 
 // What an engine of its own says about one choice; the fake checkpoint's ids are bytes.
 scoring::ChoiceScore ScoreAlone(const std::string& folder, const std::string& context, const std::string& choice) {
-  auto engine = engine::Engine::Create(*model::FakeModel::Load(folder), nullptr, {.kv_bytes = 1 << 20});
+  engine::EngineOptions options;
+  options.kv_bytes = 1 << 20;
+  auto engine = engine::Engine::Create(*model::FakeModel::Load(folder), nullptr, options);
   EXPECT_TRUE(engine.ok()) << engine.status();
   engine::GenerationRequest request;
   request.prompt.assign(context.begin(), context.end());
