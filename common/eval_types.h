@@ -89,8 +89,8 @@ enum class FinishReason { kUnspecified = 0, kEos, kStop, kLength };  // only the
 const char* NameOf(FinishReason reason);                             // "eos", "stop", "length"
 
 // Content-addressed. Timing never enters it.
-// Scores of an item's choices are stored as one, too: `tokens` are those that were scored, choice after choice, `text`
-// is that of scoring/choice_scores.h, `prompt_tokens` counts the contexts, and `finish` is kEos, for nothing cuts them.
+// Scores of an item's choices are stored as one, too: `tokens` are those that were scored, choice after choice; `text`
+// is that of scoring/choice_scores.h, `prompt_tokens` counts the prompt once, `finish` is kEos: nothing cuts them.
 struct Generation {
   GenKey key;
   std::vector<int32_t> tokens;  // every token drawn, eos and the tokens that completed a stop string included

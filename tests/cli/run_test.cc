@@ -310,7 +310,7 @@ TEST_F(RunTest, ChoicesFromFileToTable) {
     const int64_t is_right = best == sample.at("index").get<int64_t>() % 3 ? 1 : 0;
     EXPECT_EQ(sample.at("grades").at("acc").at("score"), is_right) << line;
     right += is_right;
-    tokens += sample.at("prompt_tokens").get<int64_t>() + sample.at("tokens").get<int64_t>();
+    tokens += 3 * sample.at("prompt_tokens").get<int64_t>() + sample.at("tokens").get<int64_t>();
   }
   const auto table = nlohmann::json::parse(Read("one", "table.json"));
   EXPECT_EQ(table["rows"][0]["cells"][0]["value"], static_cast<double>(right) / 12);

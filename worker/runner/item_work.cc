@@ -11,11 +11,14 @@ bool ItemWork::complete() const {
 void ItemWork::AddScore(size_t choice, const scoring::ChoiceScore& score) {
   scores[choice] = score;
   if (!std::all_of(scores.begin(), scores.end(), [](const auto& known) { return known.has_value(); })) return;
-  Generation all{.key = keys[0], .tokens = {}, .text = "", .finish = FinishReason::kEos, .prompt_tokens = 0};
+  Generation all{.key = keys[0],
+                 .tokens = {},
+                 .text = "",
+                 .finish = FinishReason::kEos,
+                 .prompt_tokens = static_cast<int32_t>(choices[0].context.size())};
   std::vector<scoring::ChoiceScore> in_order;
   for (size_t c = 0; c < choices.size(); c++) {
     all.tokens.insert(all.tokens.end(), choices[c].tokens.begin(), choices[c].tokens.end());
-    all.prompt_tokens += static_cast<int32_t>(choices[c].context.size());
     in_order.push_back(*scores[c]);
   }
   all.text = scoring::FormatChoiceScores(in_order);

@@ -90,18 +90,18 @@ TEST_F(Choice, TheAnswerIsAnIndexATextOrALetter) {
 TEST_F(Choice, AccAndAccNormAsLmEval) {
   const auto opened = Open(R"({"question":"q","choices":["aa","bbbb","c"],"answer":1})");
   ASSERT_TRUE(opened.ok()) << opened.status();
-  auto grades = Grade(**opened, {-4, -6, -9});
+  auto grades = Grade(**opened, {-2.1, -4, -9});  // -1.05, -1, -9 by length
   ASSERT_EQ(grades.size(), 1u);
   ASSERT_EQ(grades[0].size(), 2u);
   EXPECT_EQ(grades[0][0].metric, "acc");
   EXPECT_EQ(grades[0][0].extracted, "aa");
   EXPECT_EQ(grades[0][0].score, (Score{0, 1}));
-  EXPECT_EQ(grades[0][0].reason, "choice 0: -4; the right one is choice 1: -6");
+  EXPECT_EQ(grades[0][0].reason, "choice 0: -2.1; the right one is choice 1: -4");
   EXPECT_EQ(grades[0][0].group, 0);
   EXPECT_EQ(grades[0][1].metric, "acc_norm");
   EXPECT_EQ(grades[0][1].extracted, "bbbb");
   EXPECT_EQ(grades[0][1].score, (Score{1, 1}));
-  EXPECT_EQ(grades[0][1].reason, "choice 1: -1.5 per character");
+  EXPECT_EQ(grades[0][1].reason, "choice 1: -1 per character");
   grades = Grade(**opened, {-3, -3, -3});
   EXPECT_EQ(grades[0][0].extracted, "aa") << "a tie goes to the first";
   // One metric alone.

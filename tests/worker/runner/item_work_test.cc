@@ -63,7 +63,7 @@ TEST_F(ChoiceItem, IsOneSampleOfAllItsChoices) {
   EXPECT_EQ(sample.key, work.keys[0]);
   EXPECT_EQ(sample.text, "-2.5 3 0\n-6 5 1\n");
   EXPECT_EQ(sample.tokens, (Ids{' ', ' ', 'a', ' ', ' ', 'b', 'c', 'd'}));
-  EXPECT_EQ(sample.prompt_tokens, 4);
+  EXPECT_EQ(sample.prompt_tokens, 2);
   EXPECT_EQ(sample.finish, FinishReason::kEos);
 
   const auto result = FinishItem(grant_.job, *benchmark_, work);
