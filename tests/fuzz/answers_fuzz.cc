@@ -1,10 +1,12 @@
 // Model output and specs are untrusted: every answer rule must end, in linear time, and keep its promises.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "benchmarks/benchmark.h"
 #include "benchmarks/scoring/answer_metric.h"
+#include "benchmarks/scoring/choice_scores.h"
 #include "benchmarks/scoring/extract_robust.h"
 
 namespace {
@@ -32,6 +34,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto again = iha::scoring::RobustNumber(canonical);
       Require(again.has_value() && again->value == answer->value);
     }
+  }
+  // Scores of choices as a worker might send them: what is read is written and read the same.
+  const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (const auto scores = iha::scoring::ParseChoiceScores(text, lines); scores.ok() && lines > 0) {
+    const auto again = iha::scoring::ParseChoiceScores(iha::scoring::FormatChoiceScores(*scores), lines);
+    Require(again.ok() && *again == *scores);
+    Require(iha::scoring::LikeliestChoice(*scores) < lines);
   }
   if (const auto ref = iha::benchmarks::ParseBenchmarkRef(text); ref.ok()) {
     const auto again = iha::benchmarks::ParseBenchmarkRef(iha::benchmarks::ToString(*ref));
