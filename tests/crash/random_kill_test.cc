@@ -63,13 +63,17 @@ TEST_F(RandomKill, EndsWithTheBytesOfACalmRun) {
     const std::string out = fmt::format("round{}", round);
     const std::string workers = fmt::format("{}", 1 + random.NextBelow(3));
     const std::string batch = fmt::format("{}", 1 + random.NextBelow(16));
-    // The coordinator dies once or twice, the workers once in each of its lives; then a calm life finishes the sweep.
+    // The coordinator dies once or twice, and one worker once: two workers that lose the same last item would rightly
+    // quarantine it (rescue_policy.h), and that run would end with other bytes. Then a calm life finishes the sweep.
     const uint64_t deaths = 1 + random.NextBelow(2);
     for (uint64_t death = 0; death < deaths; death++) {
       const std::string fault = RandomFault(random, "store.");
-      const std::string worker_fault = RandomFault(random, "worker.");
-      const RunResult killed =
-          Run(out, {"--workers", workers, "--max-batch", batch, "--fault", fault, "--worker-fault", worker_fault});
+      std::vector<std::string> life = {"--workers", workers, "--max-batch", batch, "--fault", fault};
+      if (death == 0) {
+        life = {"--workers", "1",   "--max-batch",    batch,
+                "--fault",   fault, "--worker-fault", RandomFault(random, "worker.")};
+      }
+      const RunResult killed = Run(out, life);
       EXPECT_TRUE(killed.exit.signal == SIGKILL || killed.exit.code == 0) << fault << " " << killed.err;
     }
     const RunResult last = Run(out, {"--workers", workers, "--max-batch", batch});
