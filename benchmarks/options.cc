@@ -8,6 +8,7 @@
 #include "absl/time/civil_time.h"
 #include "common/errors.h"
 #include "common/nearest.h"
+#include "common/text.h"
 
 namespace iha::benchmarks {
 
@@ -46,6 +47,17 @@ absl::StatusOr<std::string> ChoiceOption(const BenchmarkRef& ref, const std::str
 bool IsDay(const std::string& text) {
   absl::CivilDay day;
   return text.size() == 10 && absl::ParseCivilTime(text, &day) && absl::FormatCivilTime(day) == text && day.year() > 0;
+}
+
+absl::StatusOr<std::string> DayOption(const BenchmarkRef& ref, const std::string& option) {
+  const std::string& text = ref.options.at(option);
+  if (IsDay(text)) return text;
+  return InvalidArgument("{}: option {}: found \"{}\", expected a day as YYYY-MM-DD", ref.name, option,
+                         TerminalSafe(text, 40));
+}
+
+OptionInfo TemplateDateOption() {
+  return {kTemplateDateOption, "2024-07-26", "the day that a chat template's strftime_now sees, never the clock's"};
 }
 
 }  // namespace iha::benchmarks

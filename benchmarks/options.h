@@ -22,5 +22,10 @@ absl::StatusOr<std::string> ChoiceOption(const BenchmarkRef& ref, const std::str
 
 // A day that exists, as YYYY-MM-DD, from 0001-01-01: what template_date takes.
 bool IsDay(const std::string& text);
+absl::StatusOr<std::string> DayOption(const BenchmarkRef& ref, const std::string& option);
+
+// The option of every benchmark with a chat form; a sweep's template_date fills it in.
+inline constexpr char kTemplateDateOption[] = "template_date";
+OptionInfo TemplateDateOption();
 
 }  // namespace iha::benchmarks

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
 
 // A field of the file, and the option of a benchmark that it becomes.
-constexpr char kTemplateDate[] = "template_date";
+constexpr auto& kTemplateDate = benchmarks::kTemplateDateOption;
 
 bool IsInt64(const Json& json) { return JsonInteger(json).has_value(); }
 

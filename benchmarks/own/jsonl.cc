@@ -1,6 +1,7 @@
 #include "benchmarks/own/jsonl.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "benchmarks/free_text.h"
@@ -59,13 +60,13 @@ absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::st
 class JsonlBenchmark final : public Benchmark {
  public:
   JsonlBenchmark(BenchmarkInfo info, BenchmarkRef ref, std::vector<Row> rows, const Digest& data_digest,
-                 std::shared_ptr<Graders> graders, bool chat, FreeText answers)
+                 std::shared_ptr<Graders> graders, std::optional<std::string> chat_date, FreeText answers)
       : info_(std::move(info)),
         ref_(std::move(ref)),
         rows_(std::move(rows)),
         data_digest_(data_digest),
         graders_(std::move(graders)),
-        chat_(chat),
+        chat_date_(std::move(chat_date)),
         answers_(std::move(answers)) {}
 
   const BenchmarkInfo& info() const override { return info_; }
@@ -79,8 +80,9 @@ class JsonlBenchmark final : public Benchmark {
     Prompt prompt;
     prompt.stops = answers_.GenerationStops();
     const std::string& text = rows_[static_cast<size_t>(index)].prompt;
-    if (chat_) {
+    if (chat_date_) {
       prompt.messages.push_back({"user", text});
+      prompt.template_date = *chat_date_;
     } else {
       prompt.text = text;
     }
@@ -98,7 +100,7 @@ class JsonlBenchmark final : public Benchmark {
   const std::vector<Row> rows_;
   const Digest data_digest_;
   const std::shared_ptr<Graders> graders_;
-  const bool chat_;
+  const std::optional<std::string> chat_date_;  // nullopt: plain
   const FreeText answers_;
 };
 
@@ -117,6 +119,7 @@ BenchmarkInfo JsonlInfo(const std::string& name) {
       {"metric", "exact", "the metric of the table when none is asked for; any that is listed here"},
       {"prompt", "{question}", "template: {field} is the row's field, {{ and }} are braces"},
       {"stop", "", "generation is cut before this text"},
+      TemplateDateOption(),
       {"think", "auto", "strip: what stands before the last </think> is dropped; keep; auto: strip in chat"},
   };
   for (const GraderInfo& grader : Graders::List()) {
@@ -132,6 +135,8 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& r
   IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(full, "form", {"plain", "chat"}));
   FreeText answers;
   IHA_ASSIGN_OR_RETURN(answers.strip_thinking, StripsThinking(full, form == "chat"));
+  IHA_ASSIGN_OR_RETURN(std::optional<std::string> chat_date, DayOption(full, kTemplateDateOption));
+  if (form != "chat") chat_date.reset();
   if (!full.options.at("stop").empty()) answers.stops = {full.options.at("stop")};
   const absl::StatusOr<GraderInfo> metric = Graders::Find(full.options.at("metric"));
   if (!metric.ok()) return Annotate(metric.status(), ref.name);
@@ -141,7 +146,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& r
   absl::StatusOr<std::vector<Row>> rows = ReadRows(path, bytes, full);
   if (!rows.ok()) return rows.status();
   return std::make_unique<const JsonlBenchmark>(std::move(info), std::move(full), *std::move(rows), Sha256Of(bytes),
-                                                std::move(graders), form == "chat", std::move(answers));
+                                                std::move(graders), std::move(chat_date), std::move(answers));
 }
 
 }  // namespace iha::benchmarks

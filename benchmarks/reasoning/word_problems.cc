@@ -11,7 +11,6 @@
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
-#include "common/text.h"
 
 namespace iha::benchmarks {
 namespace {
@@ -51,11 +50,7 @@ absl::StatusOr<Settings> ReadSettings(const WordProblemProtocol& protocol, const
   settings.answers.stops = protocol.stops;
   IHA_ASSIGN_OR_RETURN(settings.answers.strip_thinking, StripsThinking(settings.ref, settings.form != Form::kPlain));
   settings.system = settings.ref.options.at("system");
-  settings.template_date = settings.ref.options.at("template_date");
-  if (!IsDay(settings.template_date)) {
-    return InvalidArgument("{}: option template_date: found \"{}\", expected a day as YYYY-MM-DD", info.name,
-                           TerminalSafe(settings.template_date, 40));
-  }
+  IHA_ASSIGN_OR_RETURN(settings.template_date, DayOption(settings.ref, kTemplateDateOption));
   return settings;
 }
 
@@ -187,7 +182,7 @@ std::vector<OptionInfo> WordProblemOptions(const std::string& default_fewshot, c
       {"fewshot_seed", "1234", "seed of per_item and lm_eval (that tool's fewshot_random_seed)"},
       {"prompt", default_prompt, "plain; chat: exemplars as turns; chat_single: everything in one user turn"},
       {"system", "", "system instruction; plain puts it in front without a separator, as lm_eval does"},
-      {"template_date", "2024-07-26", "the day that a chat template's strftime_now sees, never the clock's"},
+      TemplateDateOption(),
       {"think", "auto",
        "strip: what stands before the last </think> is dropped for every metric, stops cut the rest; keep; auto: strip "
        "in the chat forms"},

@@ -47,7 +47,8 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
 TEST(SweepFile, TheTemplateDateReachesEachBenchmarkThatHasOne) {
   const auto parse = [](const std::string& fields) {
     return ParseSweep(R"({"version": 1, "models": ["m"],
-      "benchmarks": ["gsm8k_demo?prompt=chat", {"spec": "gsm8k_demo?template_date=2020-02-29"}, "unknown"])" +
+      "benchmarks": ["gsm8k_demo?prompt=chat", {"spec": "gsm8k_demo?template_date=2020-02-29"}, "unknown",
+      "jsonl:q.jsonl?form=chat"])" +
                           fields + "}",
                       "f");
   };
@@ -56,6 +57,7 @@ TEST(SweepFile, TheTemplateDateReachesEachBenchmarkThatHasOne) {
   EXPECT_EQ(spec->entries[0].benchmark.options.at("template_date"), "2025-01-02");
   EXPECT_EQ(spec->entries[1].benchmark.options.at("template_date"), "2020-02-29");  // the nearer one
   EXPECT_TRUE(spec->entries[2].benchmark.options.empty());
+  EXPECT_EQ(spec->entries[3].benchmark.options.at("template_date"), "2025-01-02");
   EXPECT_TRUE(parse("")->entries[1].benchmark.options.contains("template_date"));
   EXPECT_FALSE(parse("")->entries[0].benchmark.options.contains("template_date"));
   EXPECT_EQ(ParseSweep(SweepToJson(*spec), "again").value(), *spec);

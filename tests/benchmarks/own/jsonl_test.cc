@@ -58,6 +58,17 @@ TEST_F(Jsonl, ChatStripsThinkingAndThenAppliesTheStop) {
   EXPECT_EQ(grades[0][0].score, (Score{1, 1}));
 }
 
+TEST_F(Jsonl, TheChatTemplatesDayIsAnOption) {
+  const std::string row = "{\"question\":\"q\",\"answer\":\"7\"}\n";
+  const auto digest = [&](const std::string& options) { return PromptDigest(**Open(row, options), 1); };
+  EXPECT_EQ((*Open(row, "?form=chat&template_date=2025-01-02"))->Render(0).template_date, "2025-01-02");
+  EXPECT_EQ((*Open(row, "?form=chat"))->Render(0).template_date, "2024-07-26");
+  EXPECT_EQ((*Open(row))->Render(0).template_date, "");  // no template sees a plain prompt
+  EXPECT_NE(digest("?form=chat&template_date=2025-01-02"), digest("?form=chat"));
+  EXPECT_EQ(digest("?form=chat&template_date=2024-07-26"), digest("?form=chat"));
+  EXPECT_THAT(ErrorOf(row, "?template_date=2025-02-29"), HasSubstr("option template_date: found \"2025-02-29\""));
+}
+
 TEST_F(Jsonl, ExactAndRegexGradeTheWholeText) {
   const auto opened = Open("{\"question\":\"q\",\"answer\":\"(?i)the (\\\\w+) one\"}\n", "?metric=regex");
   ASSERT_TRUE(opened.ok()) << opened.status();
