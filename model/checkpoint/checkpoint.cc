@@ -1,6 +1,8 @@
 #include "model/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,6 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxIndexBytes = int64_t{256} << 20;
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
 
 bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
 
@@ -35,6 +39,28 @@ bool Exists(const std::string& path) {
 bool IsFolder(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
+}
+
+// Bit for bit after widening. False for dtypes that are no weights.
+bool SameValues(const TensorView& a, const TensorView& b) {
+  if (a.shape != b.shape || !IsFloat(a.dtype) || !IsFloat(b.dtype)) return false;
+  if (a.dtype == b.dtype) return AsText(a.bytes) == AsText(b.bytes);
+  constexpr int64_t kPiece = 1 << 14;
+  std::vector<float> left(kPiece), right(kPiece);
+  const auto widen = [](const TensorView& view, int64_t begin, std::span<float> out) {
+    const auto size = static_cast<size_t>(SizeOf(view.dtype));
+    const TensorView piece{view.dtype,
+                           {static_cast<int64_t>(out.size())},
+                           view.bytes.subspan(static_cast<size_t>(begin) * size, out.size() * size)};
+    return WidenToF32(piece, out).ok();
+  };
+  for (int64_t begin = 0; begin < a.elements(); begin += kPiece) {
+    const auto count = static_cast<size_t>(std::min(kPiece, a.elements() - begin));
+    const std::span<float> of_a = std::span(left).first(count), of_b = std::span(right).first(count);
+    if (!widen(a, begin, of_a) || !widen(b, begin, of_b)) return false;
+    if (std::memcmp(of_a.data(), of_b.data(), of_a.size_bytes()) != 0) return false;
+  }
+  return true;
 }
 
 // A shard name is a plain file name below the folder: nothing that leads elsewhere.
@@ -79,6 +105,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   if (!result.generation_.bos_token_id.has_value()) result.generation_.bos_token_id = result.config_.bos_token_id;
   result.DropIdsBeyondVocabulary();
   IHA_RETURN_IF_ERROR(result.OpenWeights());
+  IHA_RETURN_IF_ERROR(result.ReconcileTiedHead());
   IHA_RETURN_IF_ERROR(result.CheckTensors());
   return result;
 }
@@ -156,6 +183,27 @@ absl::Status Checkpoint::AddFile(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Writers that drop shared tensors may keep either name of a tied one. A head of its own beside the embedding is
+// another model for transformers 5, the same for transformers 4: no one but its author knows which.
+absl::Status Checkpoint::ReconcileTiedHead() {
+  const auto head = tensors_.find(kHead), embedding = tensors_.find(kEmbedding);
+  if (!config_.tied_embeddings || head == tensors_.end()) return absl::OkStatus();
+  const size_t file = file_of_.find(kHead)->second;
+  if (embedding == tensors_.end()) {
+    tensors_.emplace(kEmbedding, head->second);
+    file_of_.emplace(kEmbedding, file);
+    return absl::OkStatus();
+  }
+  const bool same = SameValues(head->second, embedding->second);
+  DropPages(head->second);
+  DropPages(embedding->second);
+  if (same) return absl::OkStatus();
+  return InvalidArgument(
+      "{}: tensor {} differs from {}, but the config ties them (tie_word_embeddings): set it to false in config.json "
+      "if the head was trained apart, else remove the tensor",
+      files_[file].path(), kHead, kEmbedding);
+}
+
 absl::Status Checkpoint::CheckTensors() {
   std::set<std::string, std::less<>> read;
   for (const TensorSpec& spec : RequiredTensors(config_)) {
@@ -166,7 +214,7 @@ absl::Status Checkpoint::CheckTensors() {
   for (const auto& [name, view] : tensors_) {
     // A stored copy of a tied head and the RoPE buffers of old files mean nothing.
     const bool harmless =
-        (config_.tied_embeddings && name == "lm_head.weight") || name.ends_with(".self_attn.rotary_emb.inv_freq");
+        (config_.tied_embeddings && name == kHead) || name.ends_with(".self_attn.rotary_emb.inv_freq");
     if (!read.contains(name) && !harmless) {
       warnings_.push_back(fmt::format("tensor {} is read by no layer of this config", Shown(name)));
     }

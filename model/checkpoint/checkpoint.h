@@ -44,7 +44,7 @@ class Checkpoint {
   const GenerationConfig& generation() const { return generation_; }
   // Unknown config fields, tensors that nothing reads.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Every tensor of the files, by name, read or not.
+  // Every tensor of the files, by name, read or not. A tied embedding stored as lm_head.weight alone is there twice.
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
 
   // Files that hold tensors, as opened, and which of them holds a tensor of tensors().
@@ -74,6 +74,7 @@ class Checkpoint {
   absl::Status OpenWeights();
   absl::Status OpenShards(const std::string& index_path);
   absl::Status AddFile(const std::string& path);
+  absl::Status ReconcileTiedHead();
   absl::Status CheckTensors();
 
   std::string directory_;

@@ -77,7 +77,8 @@ void ReadSizes(FieldReader& fields, const FamilyRow& family, ModelConfig* config
   }
 }
 
-// Per layer: does it slide? `layer_types` wins over the family's older fields, as in transformers.
+// Per layer: does it slide? `layer_types` wins over the family's older fields, as in transformers (for which a Mistral
+// that has them is a Ministral, the same model otherwise).
 std::vector<bool> ReadSlidingLayers(FieldReader& fields, const FamilyRow& family, int64_t layers, bool* any_window) {
   std::vector<bool> sliding(static_cast<size_t>(layers), false);
   const bool switched_on = family.window_rule != WindowRule::kFromLayer || fields.Bool("use_sliding_window", false);
@@ -85,9 +86,7 @@ std::vector<bool> ReadSlidingLayers(FieldReader& fields, const FamilyRow& family
   if (family.window_rule == WindowRule::kNever) return sliding;
   if (family.window_rule == WindowRule::kAllLayers) {
     sliding.assign(sliding.size(), true);
-    return sliding;
-  }
-  if (family.window_rule == WindowRule::kFromLayer) {
+  } else if (family.window_rule == WindowRule::kFromLayer) {
     const int64_t first = fields.Int("max_window_layers", 28, 0, kMaxLayers * kMaxLayers);
     for (int64_t l = 0; l < layers; ++l) sliding[static_cast<size_t>(l)] = switched_on && l >= first;
   } else {
@@ -130,8 +129,8 @@ void ReadLayers(FieldReader& fields, const FamilyRow& family, ModelConfig* confi
     if (sliding[l] && window > 0) {
       layer.kind = AttentionKind::kLocal;
       layer.window = Window{WindowUnit::kToken, window};
-    } else if (sliding[l] && family.window_rule != WindowRule::kAllLayers && fields.Find("layer_types") != nullptr) {
-      // Mistral means "no window" by null; elsewhere a sliding layer needs one.
+    } else if (sliding[l] && fields.Find("layer_types") != nullptr) {
+      // Without layer_types, Mistral means "no window" by null.
       fields.Fail("sliding_window", fmt::format("is absent, null or off, but layer_types[{}] is sliding_attention", l));
     } else if (sliding[l] && family.gemma) {
       fields.Fail("sliding_window", fmt::format("is null, but layer {} slides: expected a number of tokens", l));

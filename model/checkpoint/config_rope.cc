@@ -34,8 +34,28 @@ RopeScaling ReadScaling(FieldReader& fields) {
   return RopeScaling::kNone;
 }
 
-void ReadYarn(FieldReader& fields, int64_t max_positions, RopeSpec* spec) {
-  spec->original_max_positions = fields.Int("original_max_position_embeddings", max_positions, 1, kMaxPositions);
+// What config.json says outside the objects, for fields that they leave out.
+struct Outer {
+  double theta = 0;
+  int64_t max_positions = 0;
+  std::optional<int64_t> original_positions;
+};
+
+// Some configs carry the field outside (Phi 3 began it). transformers 5 lets that one win in a flat object and does not
+// see it by layer type, transformers 4 never saw it: what they would not read alike is refused.
+int64_t ReadOriginalPositions(FieldReader& fields, std::optional<int64_t> fallback, const Outer& outer) {
+  constexpr const char* kField = "original_max_position_embeddings";
+  const int64_t found = fields.Int(kField, fallback, 1, kMaxPositions);
+  if (fields.ok() && outer.original_positions.has_value() && *outer.original_positions != found) {
+    fields.Fail(kField,
+                fmt::format("is {}, but {} outside says {}: remove one", found, kField, *outer.original_positions));
+  }
+  return found;
+}
+
+void ReadYarn(FieldReader& fields, bool flat, const Outer& outer, RopeSpec* spec) {
+  const int64_t original = flat ? outer.original_positions.value_or(outer.max_positions) : outer.max_positions;
+  spec->original_max_positions = ReadOriginalPositions(fields, original, outer);
   const auto optional_number = [&fields](const char* name, double fallback) {
     return fields.Find(name) == nullptr ? fallback : fields.Number(name, fallback, 0, kHuge);
   };
@@ -47,25 +67,25 @@ void ReadYarn(FieldReader& fields, int64_t max_positions, RopeSpec* spec) {
   spec->attention_factor = optional_number("attention_factor", automatic);
 }
 
-// One object: rope_scaling, rope_parameters or one of its layer types.
-absl::StatusOr<RopeSpec> ParseSpec(const json& object, const std::string& path, double default_theta,
-                                   int64_t max_positions, std::vector<std::string>* warnings) {
+// One object: rope_scaling, rope_parameters (flat) or one of its layer types.
+absl::StatusOr<RopeSpec> ParseSpec(const json& object, const std::string& path, bool flat, const Outer& outer,
+                                   std::vector<std::string>* warnings) {
   if (!object.is_object()) return InvalidArgument("{} is {}, expected an object", path, ShownJson(object));
   FieldReader fields(object, path + ".");
   RopeSpec spec;
-  spec.theta = fields.Number("rope_theta", default_theta, 1, kHuge);
+  spec.theta = fields.Number("rope_theta", outer.theta, 1, kHuge);
   spec.scaling = ReadScaling(fields);
   if (spec.scaling != RopeScaling::kNone) spec.factor = fields.Number("factor", std::nullopt, 0, kHuge);
   if (spec.scaling == RopeScaling::kLlama3) {
     spec.low_freq_factor = fields.Number("low_freq_factor", std::nullopt, 0, kHuge);
     spec.high_freq_factor = fields.Number("high_freq_factor", std::nullopt, 0, kHuge);
-    spec.original_max_positions = fields.Int("original_max_position_embeddings", std::nullopt, 1, kMaxPositions);
+    spec.original_max_positions = ReadOriginalPositions(fields, flat ? outer.original_positions : std::nullopt, outer);
     if (fields.ok() && spec.high_freq_factor <= spec.low_freq_factor) {
       fields.Fail("high_freq_factor", fmt::format("is {}, expected more than low_freq_factor {}", spec.high_freq_factor,
                                                   spec.low_freq_factor));
     }
   }
-  if (spec.scaling == RopeScaling::kYarn) ReadYarn(fields, max_positions, &spec);
+  if (spec.scaling == RopeScaling::kYarn) ReadYarn(fields, flat, outer, &spec);
   if (fields.Find("partial_rotary_factor") != nullptr && fields.Number("partial_rotary_factor", 1.0, 0, 1) != 1.0) {
     fields.Fail("partial_rotary_factor", "is not 1: rotating a part of the head is not supported");
   }
@@ -79,23 +99,25 @@ absl::StatusOr<RopeSpec> ParseSpec(const json& object, const std::string& path, 
   return spec;
 }
 
-absl::StatusOr<RopePair> ParseNewForm(const json& parameters, double theta, double local_theta, bool gemma,
-                                      int64_t max_positions, std::vector<std::string>* warnings) {
+absl::StatusOr<RopePair> ParseNewForm(const json& parameters, const Outer& outer, double local_theta, bool gemma,
+                                      std::vector<std::string>* warnings) {
   const std::string path = "config.json: rope_parameters";
   RopePair pair;
   const bool by_type =
       parameters.is_object() && (parameters.contains("full_attention") || parameters.contains("sliding_attention"));
   if (!by_type) {
     if (gemma) return InvalidArgument("{} has no full_attention and sliding_attention, which this family needs", path);
-    IHA_ASSIGN_OR_RETURN(pair.full, ParseSpec(parameters, path, theta, max_positions, warnings));
+    IHA_ASSIGN_OR_RETURN(pair.full, ParseSpec(parameters, path, true, outer, warnings));
     pair.sliding = pair.full;
     return pair;
   }
+  Outer sliding = outer;
+  sliding.theta = local_theta;
   for (const auto& [type, object] : parameters.items()) {
     if (type == "full_attention") {
-      IHA_ASSIGN_OR_RETURN(pair.full, ParseSpec(object, path + "." + type, theta, max_positions, warnings));
+      IHA_ASSIGN_OR_RETURN(pair.full, ParseSpec(object, path + "." + type, false, outer, warnings));
     } else if (type == "sliding_attention") {
-      IHA_ASSIGN_OR_RETURN(pair.sliding, ParseSpec(object, path + "." + type, local_theta, max_positions, warnings));
+      IHA_ASSIGN_OR_RETURN(pair.sliding, ParseSpec(object, path + "." + type, false, sliding, warnings));
     } else {
       return InvalidArgument("{}.{} is no layer type, expected full_attention and sliding_attention", path,
                              Shown(type));
@@ -117,19 +139,22 @@ absl::StatusOr<RopePair> ParseRopes(FieldReader& fields, const FamilyRow& family
     local_theta =
         has_local_theta ? fields.Number("rope_local_base_freq", std::nullopt, 1, kHuge) : family.rope_local_theta;
   }
+  Outer outer{theta, max_positions, std::nullopt};
+  if (fields.Find("original_max_position_embeddings") != nullptr) {
+    outer.original_positions = fields.Int("original_max_position_embeddings", std::nullopt, 1, kMaxPositions);
+  }
   const json *scaling = fields.Find("rope_scaling"), *parameters = fields.Find("rope_parameters");
   IHA_RETURN_IF_ERROR(fields.status());
 
   RopePair old_form{RopeSpec{.theta = theta}, std::nullopt};
   if (scaling != nullptr) {
     IHA_ASSIGN_OR_RETURN(old_form.full,
-                         ParseSpec(*scaling, "config.json: rope_scaling", theta, max_positions, warnings));
+                         ParseSpec(*scaling, "config.json: rope_scaling", !family.gemma, outer, warnings));
   }
   old_form.sliding = family.rope_local_theta != 0 ? RopeSpec{.theta = local_theta} : old_form.full;
   if (parameters == nullptr) return old_form;
 
-  IHA_ASSIGN_OR_RETURN(RopePair new_form,
-                       ParseNewForm(*parameters, theta, local_theta, family.gemma, max_positions, warnings));
+  IHA_ASSIGN_OR_RETURN(RopePair new_form, ParseNewForm(*parameters, outer, local_theta, family.gemma, warnings));
   const auto differ = [](const std::optional<RopeSpec>& a, const std::optional<RopeSpec>& b) {
     return a.has_value() && b.has_value() && *a != *b;
   };

@@ -177,6 +177,41 @@ TEST_F(OwnCheckpointTest, DtypesAndUnreadTensors) {
   EXPECT_THAT(checkpoint->warnings(), ::testing::ElementsAre(HasSubstr("attn_gate.weight is read by no layer")));
 }
 
+// As transformers 5 reads it, but that it takes a stored head that differs, and transformers 4 does not.
+TEST_F(OwnCheckpointTest, TheTiedHeadUnderEitherName) {
+  WriteText(dir_.File("config.json"), std::string(kConfig).insert(1, "\"tie_word_embeddings\": true, "));
+  const std::string path = dir_.File("model.safetensors");
+  std::vector<float> head(16);
+  const auto bytes = [&] { return std::as_bytes(std::span(head)); };
+  WriteWeights(path, "lm_head");
+  const Digest digest = Checkpoint::Open(dir_.path())->WeightsDigest();
+
+  WriteWeights(path, "embed");  // lm_head alone
+  const auto renamed = Checkpoint::Open(dir_.path());
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  EXPECT_THAT(renamed->warnings(), ::testing::IsEmpty());
+  EXPECT_EQ(renamed->WeightsDigest(), digest);
+
+  WriteWeights(path);  // both, equal
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->WeightsDigest(), digest);
+  const std::vector<uint16_t> narrow(16);
+  WriteWeights(path, "lm_head", "", {{{"lm_head.weight", DType::kBF16, {4, 4}}, std::as_bytes(std::span(narrow))}});
+  EXPECT_EQ(Checkpoint::Open(dir_.path())->WeightsDigest(), digest);
+
+  head.back() = -0.0f;
+  WriteWeights(path, "lm_head", "", {{{"lm_head.weight", DType::kF32, {4, 4}}, bytes()}});
+  ExpectRefused({"model.safetensors: tensor lm_head.weight differs from model.embed_tokens.weight",
+                 "tie_word_embeddings", "set it to false"});
+  const std::vector<uint16_t> other(16, 1);
+  WriteWeights(path, "lm_head", "", {{{"lm_head.weight", DType::kF16, {4, 4}}, std::as_bytes(std::span(other))}});
+  ExpectRefused({"lm_head.weight differs"});
+  WriteWeights(path, "lm_head", "", {{{"lm_head.weight", DType::kF32, {2, 8}}, bytes()}});
+  ExpectRefused({"lm_head.weight differs"});
+  WriteText(dir_.File("config.json"), kConfig);  // untied: an embedding is never taken from the head
+  WriteWeights(path, "embed");
+  ExpectRefused({"model.embed_tokens.weight is missing"});
+}
+
 TEST_F(OwnCheckpointTest, DigestIsOfWhatTheForwardPassReads) {
   WriteWeights(dir_.File("model.safetensors"));
   const Digest whole = Checkpoint::Open(dir_.path())->WeightsDigest();

@@ -97,6 +97,55 @@ TEST(ConfigTest, BothRopeFormsAreOneFunction) {
   EXPECT_NE(old_form.FunctionBytes(), Parse(With(Llama(), {{"rope_theta", 5e5}})).FunctionBytes());
 }
 
+void ExpectRefused(const json& value, const std::vector<std::string>& expected) {
+  const auto config = ParseModelConfig(value.dump());
+  ASSERT_FALSE(config.ok()) << value.dump();
+  const std::string message = Message(config.status());
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  EXPECT_TRUE(message.starts_with("config.json: ")) << message;
+  for (const std::string& part : expected) EXPECT_THAT(message, HasSubstr(part)) << value.dump();
+}
+
+// transformers 5 reads it outside too; values that contradict each other are refused.
+TEST(ConfigTest, OriginalPositionsMayStandOutside) {
+  const json yarn = {{"rope_type", "yarn"}, {"factor", 4}, {"rope_theta", 1e4}};
+  const json llama3 = {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}};
+  for (const json& inner : {yarn, llama3}) {
+    const json whole = With(inner, {{"original_max_position_embeddings", 32}});
+    const json outside = {{"original_max_position_embeddings", 32}};
+    for (const char* field : {"rope_parameters", "rope_scaling"}) {
+      const std::string expected = Parse(With(Llama(), {{field, whole}})).FunctionBytes();
+      const ModelConfig moved = Parse(With(With(Llama(), outside), {{field, inner}}));
+      EXPECT_EQ(moved.FunctionBytes(), expected) << inner.dump();
+      EXPECT_THAT(moved.warnings, ::testing::IsEmpty());
+      EXPECT_EQ(Parse(With(With(Llama(), outside), {{field, whole}})).FunctionBytes(), expected);
+      ExpectRefused(With(With(Llama(), {{"original_max_position_embeddings", 16}}), {{field, whole}}),
+                    {field, "original_max_position_embeddings is 32", "outside says 16", "remove one"});
+    }
+  }
+  // By layer type transformers 5 does not see it.
+  ExpectRefused(
+      With(Llama(), {{"original_max_position_embeddings", 32}, {"rope_parameters", {{"full_attention", yarn}}}}),
+      {"rope_parameters.full_attention.original_max_position_embeddings is 2048", "outside says 32"});
+  ExpectRefused(With(Llama(), {{"original_max_position_embeddings", "long"}}),
+                {"original_max_position_embeddings is \"long\""});
+}
+
+// transformers takes such a Mistral for a Ministral.
+TEST(ConfigTest, LayerTypesOfAMistral) {
+  const json mistral = {{"model_type", "mistral"}, {"num_hidden_layers", 2}, {"sliding_window", 9}};
+  const json mixed = {"full_attention", "sliding_attention"};
+  const ModelConfig config = Parse(With(mistral, {{"layer_types", mixed}}));
+  EXPECT_EQ(config.layers[0].kind, AttentionKind::kGlobal);
+  EXPECT_EQ(config.layers[1].kind, AttentionKind::kLocal);
+  EXPECT_EQ(config.layers[1].window->size, 9);
+  EXPECT_THAT(config.warnings, ::testing::IsEmpty());
+  EXPECT_EQ(Parse(With(mistral, {{"layer_types", nullptr}})).layers[0].kind, AttentionKind::kLocal);
+  ExpectRefused(With(mistral, {{"layer_types", mixed}, {"sliding_window", nullptr}}),
+                {"sliding_window is absent, null or off", "layer_types[1]"});
+  ExpectRefused(With(mistral, {{"layer_types", {"full_attention"}}}), {"layer_types has 1 entries"});
+}
+
 TEST(ConfigTest, EachFieldOfTheFunctionEntersItsBytes) {
   const std::string base = Parse(Llama()).FunctionBytes();
   const json kChanges[] = {
@@ -134,15 +183,6 @@ struct BadCase {
   json change;
   std::vector<std::string> expected;
 };
-
-void ExpectRefused(const json& value, const std::vector<std::string>& expected) {
-  const auto config = ParseModelConfig(value.dump());
-  ASSERT_FALSE(config.ok()) << value.dump();
-  const std::string message = Message(config.status());
-  EXPECT_EQ(message.find('\n'), std::string::npos);
-  EXPECT_TRUE(message.starts_with("config.json: ")) << message;
-  for (const std::string& part : expected) EXPECT_THAT(message, HasSubstr(part)) << value.dump();
-}
 
 TEST(ConfigTest, EachBadFieldIsNamed) {
   const BadCase kCases[] = {
