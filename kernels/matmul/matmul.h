@@ -17,9 +17,9 @@
 #include <memory>
 
 #include "kernels/matmul/affine_blocks.h"
-#include "kernels/support/aligned.h"
 #include "kernels/support/parallel_for.h"
 #include "kernels/support/small_float.h"
+#include "kernels/support/weight_arena.h"
 
 namespace iha::kernels {
 
@@ -43,9 +43,11 @@ struct AffinePanelBlock {
 class PackedWeights {
  public:
   PackedWeights() = default;
-  // All rows zero; fill them with PackRows or PackAffineRows.
-  PackedWeights(WeightForm form, size_t n, size_t k);
+  // All rows zero; fill them with PackRows or PackAffineRows. In memory of its own, or beside others in `arena`.
+  PackedWeights(WeightForm form, size_t n, size_t k, WeightArena* arena = nullptr);
   PackedWeights(StorageType type, size_t n, size_t k) : PackedWeights(FormOf(type), n, k) {}
+  PackedWeights(PackedWeights&&) = default;
+  PackedWeights& operator=(PackedWeights&&) = default;
 
   [[nodiscard]] WeightForm form() const { return form_; }
   [[nodiscard]] size_t n() const { return n_; }  // rows of W = columns of C
@@ -68,7 +70,7 @@ class PackedWeights {
  private:
   WeightForm form_ = WeightForm::kF32;
   size_t n_ = 0, k_ = 0, panel_bytes_ = 0;
-  AlignedArray<uint8_t> data_;
+  std::shared_ptr<uint8_t> data_;  // one owner; what it goes back to depends on where it came from
 };
 
 // The whole of a row-major [n][k] tensor of storage type `type`.

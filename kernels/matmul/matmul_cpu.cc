@@ -6,7 +6,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 
 #include "kernels/matmul/matmul.h"
@@ -22,6 +24,7 @@ struct GemmJob {
   float* c;
   size_t ldc;
   GemmTuning tuning;
+  uint64_t call;  // a number that no other call has
 };
 // Grows, never shrinks; one per thread.
 class GemmScratch {
@@ -75,6 +78,10 @@ struct Reader<ReadAffine> {
 
 struct Scratch {
   GemmScratch a, last_panel, widened;
+  // What `a` holds, if anything: rows from `row` on of call `call`, all k. A thread takes several jobs of a call, and
+  // where these are panels they share the rows.
+  uint64_t call = 0;
+  size_t row = 0, rows = 0;
 };
 static Scratch& ThreadScratch() {
   static thread_local Scratch scratch;
@@ -123,8 +130,9 @@ void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
   constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
   const size_t kc =
       KBlock<R::kStep>(g, rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all);
-  // With fewer operations per byte the memory is the limit already, and fetching ahead costs what it brings.
-  const bool fetch_ahead = kc >= k_all && rows * w.n() * w.k() >= 2 * w.bytes();
+  // With fewer operations per byte (one row of fp32) the hardware's own fetching keeps up, and ours costs what it
+  // brings.
+  const bool fetch_ahead = kc >= k_all && 2 * rows * w.n() * w.k() >= w.bytes();
   // k blocks inside a strip of panels so that C and A stay close.
   const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
   const size_t strip = fetch_ahead ? group : kc >= k_all ? p1 - p0 : 24;
@@ -145,14 +153,36 @@ struct RowTiles {
   size_t rows, tiles;
   size_t Begin(size_t t) const { return rows * t / tiles; }
 };
+// out[q * rows + r] = a[r * lda + q] for `rows` rows and kn columns.
+static void PackTile(const float* HWY_RESTRICT a, size_t lda, size_t rows, size_t kn, float* HWY_RESTRICT out) {
+  size_t q = 0;
+#if IHA_FUSED
+  // Squares of 4; the last of a column may repeat rows of the one above it.
+  const hn::FixedTag<float, 4> d;
+  for (; rows >= 4 && q + 4 <= kn; q += 4) {
+    for (size_t r = 0; r < rows; r += 4) {
+      const size_t r0 = std::min(r, rows - 4);
+      const float* from = a + r0 * lda + q;
+      const auto x0 = hn::LoadU(d, from), x1 = hn::LoadU(d, from + lda);
+      const auto x2 = hn::LoadU(d, from + 2 * lda), x3 = hn::LoadU(d, from + 3 * lda);
+      const auto even0 = hn::InterleaveLower(d, x0, x2), odd0 = hn::InterleaveLower(d, x1, x3);
+      const auto even1 = hn::InterleaveUpper(d, x0, x2), odd1 = hn::InterleaveUpper(d, x1, x3);
+      float* to = out + q * rows + r0;
+      hn::StoreU(hn::InterleaveLower(d, even0, odd0), d, to);
+      hn::StoreU(hn::InterleaveUpper(d, even0, odd0), d, to + rows);
+      hn::StoreU(hn::InterleaveLower(d, even1, odd1), d, to + 2 * rows);
+      hn::StoreU(hn::InterleaveUpper(d, even1, odd1), d, to + 3 * rows);
+    }
+  }
+#endif
+  for (; q < kn; ++q) {
+    for (size_t r = 0; r < rows; ++r) out[q * rows + r] = a[r * lda + q];
+  }
+}
 static void PackTiles(const GemmJob& g, size_t row0, const RowTiles& tiles, size_t k, size_t kn, float* out) {
   for (size_t t = 0; t < tiles.tiles; ++t) {
-    const size_t r0 = tiles.Begin(t), r1 = tiles.Begin(t + 1);
-    float* o = out + r0 * kn;
-    for (size_t r = r0; r < r1; ++r) {
-      const float* from = g.a + (row0 + r) * g.lda + k;
-      for (size_t q = 0; q < kn; ++q) o[q * (r1 - r0) + (r - r0)] = from[q];
-    }
+    const size_t r0 = tiles.Begin(t), rows = tiles.Begin(t + 1) - r0;
+    PackTile(g.a + (row0 + r0) * g.lda + k, g.lda, rows, kn, out + r0 * kn);
   }
 }
 
@@ -191,7 +221,12 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
     for (size_t k = 0; k < k_all; k += kc) {
       const size_t ke = std::min(k_all, k + kc), kn = ke - k;
       float* pa = scratch.a.Get(rows * kn + 64);
-      PackTiles(g, mb, tiles, k, kn, pa);
+      if (kn != k_all || scratch.call != g.call || scratch.row != mb || scratch.rows != rows) {
+        PackTiles(g, mb, tiles, k, kn, pa);
+        scratch.call = kn == k_all ? g.call : 0;
+        scratch.row = mb;
+        scratch.rows = rows;
+      }
       for (size_t p = p0; p < p1; p += group) {
         const size_t np = std::min(group, p1 - p);
         float* wide = nullptr;
@@ -262,7 +297,8 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
     for (size_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, w.n(), 0.0f);
     return;
   }
-  const GemmJob job{a, lda, &w, c, ldc, tuning};
+  static std::atomic<uint64_t> calls{0};
+  const GemmJob job{a, lda, &w, c, ldc, tuning, calls.fetch_add(1, std::memory_order_relaxed) + 1};
   const auto part = HWY_DYNAMIC_DISPATCH(GemmPart);
   const size_t threads = static_cast<size_t>(parallel.Threads());
   const size_t panels = w.panels();
@@ -276,7 +312,9 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
                  [&](size_t j, int) { part(job, j * step, std::min(m, (j + 1) * step), 0, panels); });
   } else {
     const size_t jobs = std::clamp<size_t>(panels / 8, 1, threads * (w.n() * w.k() > (4u << 20) ? 8 : 2));
-    parallel.Run(jobs, [&](size_t j, int) { part(job, 0, m, panels * j / jobs, panels * (j + 1) / jobs); });
+    // An even number of panels each: a panel alone is one chain for each row, too few to hide the latency of an fma.
+    const auto begin = [&](size_t j) { return j == jobs ? panels : panels * j / jobs / 2 * 2; };
+    parallel.Run(jobs, [&](size_t j, int) { part(job, 0, m, begin(j), begin(j + 1)); });
   }
 }
 

@@ -24,9 +24,10 @@ size_t PanelBytes(WeightForm form, size_t k) {
 
 }  // namespace
 
-PackedWeights::PackedWeights(WeightForm form, size_t n, size_t k)
+PackedWeights::PackedWeights(WeightForm form, size_t n, size_t k, WeightArena* arena)
     : form_(form), n_(n), k_(k), panel_bytes_(PanelBytes(form, k)) {
-  data_ = MakeAligned<uint8_t>(bytes());
+  data_ = arena != nullptr ? arena->Allocate(bytes())
+                           : std::shared_ptr<uint8_t>(MakeAligned<uint8_t>(bytes()).release(), AlignedFree());
   std::memset(data_.get(), 0, bytes());
 }
 

@@ -64,7 +64,7 @@ std::optional<kernels::PackedWeights> Packer::PackAs(WeightForm form, std::span<
                            : form == WeightForm::kF16 ? StorageType::kF16
                                                       : StorageType::kF32;
   const auto drop = [&](const TensorView& view) { checkpoint_.DropPages(view); };
-  kernels::PackedWeights weights(form, rows, columns);
+  kernels::PackedWeights weights(form, rows, columns, arena_.get());
   size_t row = 0;
   for (const TensorView& view : views) {
     if (!PackPart(view, type, row, &weights)) return std::nullopt;

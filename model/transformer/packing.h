@@ -6,6 +6,7 @@
 // are not needed afterwards. Errors: those of Checkpoint::ExpectTensor.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +54,7 @@ class Packer {
                 kernels::PackedWeights* weights) const;
   const checkpoint::Checkpoint& checkpoint_;
   kernels::ParallelFor& parallel_;
+  std::unique_ptr<kernels::WeightArena> arena_ = std::make_unique<kernels::WeightArena>();
 };
 
 // Of Apply to `rows` rows.

@@ -96,7 +96,7 @@ TEST(LoadTest, ResidentMemoryOfF32WeightsThatWereQuantised) {
   GTEST_SKIP() << "a sanitizer build holds more memory than the program";
 #endif
   const double ratio = ResidentOverHalf(Stored::kQuantised);
-  EXPECT_LE(ratio, 0.85);  // 0.75, vectors and what a process takes beside weights
+  EXPECT_LE(ratio, 0.88);  // 0.75, vectors, ends of huge pages, and what a process takes beside weights
   EXPECT_GE(ratio, 0.7);
 }
 
