@@ -56,9 +56,7 @@ absl::Status SyntaxError(std::string_view text, size_t byte, std::string_view wh
 template <class Value>
 absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool comments,
                             const typename Value::parser_callback_t& watch = nullptr) {
-  if (const int depth = DepthOf(text); depth > kMaxJsonDepth) {
-    return InvalidArgument("{}: JSON nested {} deep, expected at most {}", where, depth, kMaxJsonDepth);
-  }
+  if (const absl::Status depth = CheckJsonDepth(text); !depth.ok()) return Annotate(depth, where);
   // The parser takes a zero byte for the end.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) return SyntaxError(text, zero, where);
   try {
@@ -75,6 +73,12 @@ absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool 
 }
 
 }  // namespace
+
+absl::Status CheckJsonDepth(std::string_view text) {
+  const int depth = DepthOf(text);
+  if (depth <= kMaxJsonDepth) return absl::OkStatus();
+  return InvalidArgument("JSON nested {} deep, expected at most {}", depth, kMaxJsonDepth);
+}
 
 absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
   if (text.starts_with("\xef\xbb\xbf")) {

@@ -19,6 +19,9 @@ namespace iha {
 // Objects and arrays nested deeper are refused: whoever walks a value recurses.
 inline constexpr int kMaxJsonDepth = 200;
 
+// InvalidArgument for text that nests deeper: before a parse by other means than those below.
+absl::Status CheckJsonDepth(std::string_view text);
+
 // Strict JSON, valid UTF-8 without a byte order mark, one value; a field that an object gives twice has its last value.
 // `where` ("sweep.json", "stdin:7") begins the message, followed by line:column.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view where);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -31,6 +32,7 @@ absl::Status RunLine(const JsonlTool& tool, const std::string& line, std::ostrea
 }  // namespace
 
 absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes, Json& input, Json& output) {
+  IHA_RETURN_IF_ERROR(CheckJsonDepth(line));  // what is carried over is copied and printed by recursion
   input = Json::parse(line, nullptr, false);
   if (!input.is_object()) return InvalidArgument("not a JSON object");
   output = Json::object();

@@ -33,7 +33,7 @@ int64_t RunJsonlTool(const JsonlTool& tool, LineReader& in, std::ostream& out, s
 int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path);
 
 // The parts of that loop, for commands that work on several lines at once. Reads one line: `output` gets the keys that
-// `consumes` does not name. InvalidArgument: not a JSON object.
+// `consumes` does not name. InvalidArgument: not a JSON object, or nested deeper than kMaxJsonDepth.
 absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes,
                           nlohmann::ordered_json& input, nlohmann::ordered_json& output);
 bool IsBlankLine(std::string_view line);

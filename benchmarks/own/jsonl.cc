@@ -11,6 +11,7 @@
 #include "benchmarks/scoring/math/math_robust.h"
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -27,6 +28,7 @@ struct Row {
 
 absl::StatusOr<Row> ReadRow(const std::string& line, const std::vector<TemplatePart>& prompt, const std::string& gold,
                             size_t index) {
+  IHA_RETURN_IF_ERROR(CheckJsonDepth(line));
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return InvalidArgument("is no JSON object");
   Row row;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "gtest/gtest.h"
 #include "tests/support/temp_dir.h"
 
@@ -55,6 +56,15 @@ TEST(JsonlTool, BadLinesAreNumberedAndTheLoopGoesOn) {
             "tool: line 3: not a JSON object\n"
             "tool: line 4: field \"n\": found -1; expected 0 or more\n"
             "tool: line 6: not a JSON object\n");
+}
+
+// Carried keys are copied and printed by recursion, which overflowed the stack.
+TEST(JsonlTool, DeepLinesAreRefused) {
+  const auto nested = [](int depth) { return std::string(size_t(depth), '[') + std::string(size_t(depth), ']'); };
+  const Outcome outcome =
+      RunOn("{\"x\":" + nested(1'000'000) + ",\"n\":1}\n{\"x\":" + nested(kMaxJsonDepth - 1) + ",\"n\":1}");
+  EXPECT_EQ(outcome.errors, "tool: line 1: JSON nested 1000001 deep, expected at most 200\n");
+  EXPECT_EQ(outcome.out, "{\"x\":" + nested(kMaxJsonDepth - 1) + ",\"twice\":2}\n");
 }
 
 TEST(JsonlTool, FilesGiveTheExitCode) {

@@ -11,6 +11,7 @@
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/flag_checks.h"
+#include "common/json.h"
 #include "common/jsonl_tool.h"
 #include "common/shutdown.h"
 #include "common/status_macros.h"
@@ -38,6 +39,7 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 
 absl::StatusOr<std::vector<int32_t>> ReadIds(const std::string& path, const model::ModelInfo& info) {
   IHA_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
+  IHA_RETURN_IF_ERROR(Annotate(CheckJsonDepth(text), "--ids " + path));
   Json value = Json::parse(text, nullptr, false);
   if (value.is_array()) value = Json{{"ids", std::move(value)}};
   if (!value.is_object()) return InvalidArgument("--ids {}: not an array of token ids or {{\"ids\": [...]}}", path);

@@ -1,6 +1,7 @@
 #include "model/checkpoint/gguf/gguf_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "common/errors.h"
@@ -267,6 +268,10 @@ absl::Status GgufFile::Parse() {
   return CheckApart(std::move(infos));
 }
 
+absl::Status GgufFile::OtherType(std::string_view key, std::string_view what) const {
+  return InvalidArgument("{}: key {} is no {}", path(), key, what);
+}
+
 absl::StatusOr<int64_t> GgufFile::Integer(std::string_view key, std::optional<int64_t> fallback) const {
   if (const int64_t* value = Find<int64_t>(key); value != nullptr) return *value;
   if (fallback.has_value() && !metadata_.contains(key)) return *fallback;
@@ -274,7 +279,10 @@ absl::StatusOr<int64_t> GgufFile::Integer(std::string_view key, std::optional<in
 }
 
 absl::StatusOr<float> GgufFile::Real(std::string_view key, std::optional<float> fallback) const {
-  if (const GgufF32* value = Find<GgufF32>(key); value != nullptr) return value->value;
+  if (const GgufF32* value = Find<GgufF32>(key); value != nullptr) {
+    if (std::isfinite(value->value)) return value->value;
+    return InvalidArgument("{}: {} is {}, expected a finite number", path(), key, value->value);
+  }
   if (fallback.has_value() && !metadata_.contains(key)) return *fallback;
   return InvalidArgument("{}: key {} is missing or no float32", path(), key);
 }

@@ -52,14 +52,23 @@ class GgufFile {
     const auto it = metadata_.find(key);
     return it == metadata_.end() ? nullptr : std::get_if<T>(&it->second);
   }
+  // Null if the key is absent; InvalidArgument "FILE: key KEY is no WHAT" if it holds another type.
+  template <class T>
+  absl::StatusOr<const T*> Optional(std::string_view key, std::string_view what) const {
+    const T* value = Find<T>(key);
+    if (value == nullptr && metadata_.contains(key)) return OtherType(key, what);
+    return value;
+  }
   // Present with the type, or InvalidArgument "FILE: key KEY is missing or no WHAT".
   absl::StatusOr<int64_t> Integer(std::string_view key, std::optional<int64_t> fallback = std::nullopt) const;
+  // Finite, too.
   absl::StatusOr<float> Real(std::string_view key, std::optional<float> fallback = std::nullopt) const;
   absl::StatusOr<std::string_view> Text(std::string_view key) const;
 
  private:
   explicit GgufFile(MappedFile file) : file_(std::move(file)) {}
   absl::Status Parse();
+  absl::Status OtherType(std::string_view key, std::string_view what) const;
 
   MappedFile file_;
   std::map<std::string, GgufValue, std::less<>> metadata_;

@@ -18,7 +18,9 @@ double AuthorsDecimal(float value) { return std::strtod(fmt::format("{}", value)
 // Keys of settings that change the function and have no place in the checkpoint that is written; absent or zero is
 // well.
 constexpr const char* kRefusedCounts[] = {"expert_count", "nextn_predict_layers"};
-constexpr const char* kRefusedReals[] = {"attn_logit_softcapping", "final_logit_softcapping", "attention.clamp_kqv"};
+constexpr const char* kRefusedReals[] = {
+    "attn_logit_softcapping", "final_logit_softcapping", "attention.clamp_kqv", "attention.scale",
+    "embedding_scale",        "residual_scale",          "logit_scale"};
 
 absl::Status RefuseUnsupported(const GgufFile& file, const GgufArchitecture& architecture) {
   IHA_ASSIGN_OR_RETURN(const int64_t splits, file.Integer("split.count", 1));

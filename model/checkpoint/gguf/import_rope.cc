@@ -39,6 +39,16 @@ absl::Status ReadYarn(const GgufFile& file, GgufModel* model) {
   return absl::OkStatus();
 }
 
+// Without a type llama.cpp takes a factor for a linear one; older files call it scale_linear. 0 is none.
+absl::Status ReadUntypedFactor(const GgufFile& file, GgufModel* model) {
+  const std::string key = Key(*model, "rope.scaling.factor"), old_key = Key(*model, "rope.scale_linear");
+  IHA_ASSIGN_OR_RETURN(const float factor, file.Real(file.metadata().contains(key) ? key : old_key, 0.0F));
+  if (factor == 0 || factor == 1) return absl::OkStatus();
+  model->rope_scaling = GgufRopeScaling::kLinear;
+  model->rope_factor = factor;
+  return absl::OkStatus();
+}
+
 // The tensor must be what Llama 3's rule gives for some factor; anything else (LongRoPE) has no config.json form here.
 absl::Status ReadRopeFactors(const GgufFile& file, GgufModel* model) {
   const auto found = file.tensors().find(kRopeFactors);
@@ -95,8 +105,11 @@ absl::Status ReadGgufRope(const GgufFile& file, GgufModel* model) {
     return InvalidArgument("{}: {} is {}, expected the head size {}", file.path(), Key(*model, "rope.dimension_count"),
                            rotated, model->head_dim);
   }
-  const std::string_view* scaling = file.Find<std::string_view>(Key(*model, "rope.scaling.type"));
-  if (scaling != nullptr && *scaling != "none") {
+  IHA_ASSIGN_OR_RETURN(const std::string_view* scaling,
+                       file.Optional<std::string_view>(Key(*model, "rope.scaling.type"), "string"));
+  if (scaling == nullptr) {
+    IHA_RETURN_IF_ERROR(ReadUntypedFactor(file, model));
+  } else if (*scaling != "none") {
     if (*scaling != "linear" && *scaling != "yarn") {
       return InvalidArgument("{}: {} is {}, expected none, linear or yarn; import the original checkpoint", file.path(),
                              Key(*model, "rope.scaling.type"), TerminalSafe(*scaling, 200));

@@ -71,7 +71,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file, GgufVocabularyKi
   const auto* tokens = file.Find<GgufStrings>("tokenizer.ggml.tokens");
   Vocabulary result;
   result.types = file.Find<GgufIntegers>("tokenizer.ggml.token_type");
-  result.merges = file.Find<GgufStrings>("tokenizer.ggml.merges");
+  IHA_ASSIGN_OR_RETURN(result.merges, file.Optional<GgufStrings>("tokenizer.ggml.merges", "list of strings"));
   if (tokens == nullptr || result.types == nullptr ||
       (result.merges == nullptr && kind == GgufVocabularyKind::kByteLevel)) {
     return InvalidArgument("{}: tokenizer.ggml.tokens, token_type or merges is missing or of another type",
@@ -183,7 +183,9 @@ absl::StatusOr<ordered_json> Settings(const GgufFile& file, const GgufModel& mod
     if (const auto found = roles.find(role); found != roles.end()) settings[name] = found->second.token;
   }
   settings["added_tokens_decoder"] = std::move(added);
-  if (const std::string_view* chat = file.Find<std::string_view>("tokenizer.chat_template"); chat != nullptr) {
+  IHA_ASSIGN_OR_RETURN(const std::string_view* chat,
+                       file.Optional<std::string_view>("tokenizer.chat_template", "string"));
+  if (chat != nullptr) {
     if (!IsValidUtf8(*chat)) return InvalidArgument("{}: tokenizer.chat_template is no UTF-8", file.path());
     settings["chat_template"] = *chat;
   }
@@ -213,10 +215,11 @@ absl::StatusOr<std::vector<TextFile>> TokenizerFiles(const GgufFile& file, const
   }
   IHA_ASSIGN_OR_RETURN(const ordered_json settings, Settings(file, model, roles, std::move(decoder_map)));
 
-  const auto wanted = [&file, &roles](const char* flag, const char* role, bool fallback) {
-    const bool* value = file.Find<bool>(flag);
+  IHA_ASSIGN_OR_RETURN(const bool* adds_bos, file.Optional<bool>("tokenizer.ggml.add_bos_token", "truth value"));
+  IHA_ASSIGN_OR_RETURN(const bool* adds_eos, file.Optional<bool>("tokenizer.ggml.add_eos_token", "truth value"));
+  const auto wanted = [&roles](const bool* flag, const char* role, bool fallback) {
     const auto found = roles.find(role);
-    const bool yes = (value == nullptr ? fallback : *value) && found != roles.end();
+    const bool yes = (flag == nullptr ? fallback : *flag) && found != roles.end();
     return yes ? std::optional(found->second) : std::nullopt;
   };
   ordered_json stages = TokenizerStages(kind);
@@ -232,8 +235,7 @@ absl::StatusOr<std::vector<TextFile>> TokenizerFiles(const GgufFile& file, const
   tokenizer["added_tokens"] = std::move(added);
   tokenizer["normalizer"] = std::move(stages["normalizer"]);
   tokenizer["pre_tokenizer"] = std::move(stages["pre_tokenizer"]);
-  tokenizer["post_processor"] = Template(wanted("tokenizer.ggml.add_bos_token", "bos", kind.adds_bos),
-                                         wanted("tokenizer.ggml.add_eos_token", "eos", false));
+  tokenizer["post_processor"] = Template(wanted(adds_bos, "bos", kind.adds_bos), wanted(adds_eos, "eos", false));
   tokenizer["decoder"] = std::move(stages["decoder"]);
   tokenizer["model"] = std::move(stages["model"]);
   return std::vector<TextFile>{{"tokenizer.json", tokenizer.dump(1) + "\n"},

@@ -111,7 +111,7 @@ absl::StatusOr<GgufTokenizerKind> ReadTokenizerKind(const GgufFile& file, const 
   IHA_ASSIGN_OR_RETURN(const std::string_view name, file.Text("tokenizer.ggml.model"));
   GgufTokenizerKind kind;
   if (name == "llama") {
-    const bool* prefix = file.Find<bool>("tokenizer.ggml.add_space_prefix");
+    IHA_ASSIGN_OR_RETURN(const bool* prefix, file.Optional<bool>("tokenizer.ggml.add_space_prefix", "truth value"));
     kind.vocabulary = model.architecture->gemma ? GgufVocabularyKind::kGemma : GgufVocabularyKind::kSentencePiece;
     kind.add_prefix_space = kind.vocabulary == GgufVocabularyKind::kSentencePiece && (prefix == nullptr || *prefix);
     kind.adds_bos = true;

@@ -105,6 +105,8 @@ TEST_F(Jsonl, BadFilesAreRefusedByTheirLine) {
   EXPECT_THAT(ErrorOf("{\"answer\":\"q\"}\n"), HasSubstr("line 1: has no field \"question\""));
   EXPECT_THAT(ErrorOf("{\"question\":\"\",\"answer\":\"q\"}\n"), HasSubstr("line 1: its prompt is empty"));
   EXPECT_THAT(ErrorOf("\n \n"), HasSubstr("holds no row"));
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(ErrorOf("{\"answer\":\"1\",\"question\":" + deep + "}\n"), HasSubstr("line 1: JSON nested 1000001 deep"));
   const std::string row = "{\"question\":\"q\",\"answer\":\"1\"}\n";
   EXPECT_THAT(ErrorOf(row, "?prompt={question"), HasSubstr("option prompt: found a '{' without"));
   EXPECT_THAT(ErrorOf(row, "?prompt=a}"), HasSubstr("option prompt: found a '}' without"));

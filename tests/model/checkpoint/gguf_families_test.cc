@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -226,6 +228,49 @@ TEST_F(GgufFamiliesTest, Llama3RopeIsReadFromItsDivisors) {
   EXPECT_THAT(Refusal(Weights(SentencePiece(other), kPlain, false)), HasSubstr("rope_freqs.weight is not Llama 3's"));
 }
 
+// As llama.cpp, which has the name as a default.
+TEST_F(GgufFamiliesTest, AFactorWithoutATypeIsLinear) {
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    GgufBuilder file = Keys("llama");
+    file.F32(key, 4.0F);
+    std::filesystem::remove_all(dir_.File("out"));
+    Import(Weights(SentencePiece(file), kPlain, false));
+    EXPECT_EQ(Json("config.json")["rope_scaling"], json({{"rope_type", "linear"}, {"factor", 4.0}}));
+  }
+  GgufBuilder none = Keys("llama");
+  none.Text("llama.rope.scaling.type", "none").F32("llama.rope.scaling.factor", 4.0F);
+  std::filesystem::remove_all(dir_.File("out"));
+  Import(Weights(SentencePiece(none), kPlain, false));
+  EXPECT_EQ(Json("config.json")["rope_scaling"], nullptr);
+}
+
+// Taken for absent, each would have been another model or tokenizer in silence.
+TEST_F(GgufFamiliesTest, KeysOfAnotherTypeOrNotFiniteAreRefused) {
+  const auto refusal = [&](auto add) {
+    GgufBuilder file = Keys("llama");
+    add(file);
+    return Refusal(Weights(SentencePiece(file), kPlain, false));
+  };
+  const char* kTexts[] = {"llama.rope.scaling.type", "tokenizer.chat_template"};
+  for (const char* key : kTexts) {
+    EXPECT_THAT(refusal([&](GgufBuilder& file) { file.U32(key, 1); }),
+                HasSubstr(fmt::format("key {} is no string", key)));
+  }
+  for (const char* flag : {"add_bos_token", "add_eos_token", "add_space_prefix"}) {
+    const std::string key = fmt::format("tokenizer.ggml.{}", flag);
+    EXPECT_THAT(refusal([&](GgufBuilder& file) { file.U32(key, 0); }),
+                HasSubstr(fmt::format("key {} is no truth value", key)));
+  }
+  EXPECT_THAT(refusal([](GgufBuilder& file) { file.Text("tokenizer.ggml.merges", "a b"); }),
+              HasSubstr("key tokenizer.ggml.merges is no list of strings"));
+  for (const float value : {HUGE_VALF, -HUGE_VALF, NAN}) {
+    EXPECT_THAT(refusal([&](GgufBuilder& file) { file.F32("llama.rope.freq_base", value); }),
+                HasSubstr("llama.rope.freq_base is"));
+    EXPECT_THAT(refusal([&](GgufBuilder& file) { file.F32("llama.rope.scaling.factor", value); }),
+                HasSubstr("expected a finite number"));
+  }
+}
+
 TEST_F(GgufFamiliesTest, SettingsThatWouldBeLostAreRefused) {
   struct Case {
     const char* key;
@@ -233,6 +278,10 @@ TEST_F(GgufFamiliesTest, SettingsThatWouldBeLostAreRefused) {
     std::string architecture = "gemma3";
   };
   for (const Case& bad : {Case{"gemma3.final_logit_softcapping", "final_logit_softcapping is 2"},
+                          Case{"llama.logit_scale", "llama.logit_scale is 2", "llama"},
+                          Case{"llama.embedding_scale", "llama.embedding_scale is 2", "llama"},
+                          Case{"qwen3.residual_scale", "qwen3.residual_scale is 2", "qwen3"},
+                          Case{"llama.attention.scale", "llama.attention.scale is 2", "llama"},
                           Case{"qwen2.attn_logit_softcapping", "attn_logit_softcapping is 2", "qwen2"}}) {
     GgufBuilder file = Keys(bad.architecture);
     file.F32(bad.key, 2.0F);

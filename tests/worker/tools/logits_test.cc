@@ -72,6 +72,7 @@ TEST_F(Logits, BadIdsLeaveNoFile) {
       {"7", "not an array of token ids"},
       {"", "not an array of token ids"},
       {"{\"id\":[1]}", "field \"ids\": missing"},
+      {std::string(1'000'000, '[') + std::string(1'000'000, ']'), "--ids -: JSON nested 1000000 deep"},
       {Json(std::vector<int>(257, 1)).dump(), "257 ids; the model's context is 256"},
   };
   for (const auto& [ids, message] : cases) {
