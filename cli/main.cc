@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "common/bus_error.h"
 #include "common/data_root.h"
 #include "common/module_path.h"
 #include "common/usage_error.h"
@@ -38,4 +39,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace iha::cli
 
-int main(int argc, char** argv) { return iha::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  iha::ExplainBusErrors();
+  return iha::cli::Main(argc, argv);
+}

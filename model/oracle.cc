@@ -1,5 +1,6 @@
 #include "model/oracle.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -64,6 +65,12 @@ absl::StatusOr<Oracle> ReadOracle(const std::string& path) {
        name = fmt::format("attn_out.{}", oracle.attn_out.size())) {
     IHA_ASSIGN_OR_RETURN(auto layer, Read<double>(file, name, DType::kF64, 2, rows));
     oracle.attn_out.push_back(std::move(layer));
+  }
+  const auto is_layer = [](const auto& tensor) { return tensor.first.starts_with("attn_out."); };
+  const auto layers = static_cast<size_t>(std::count_if(file.tensors().begin(), file.tensors().end(), is_layer));
+  if (layers != oracle.attn_out.size()) {  // one that stands apart would not be compared
+    return InvalidArgument("{}: {} attn_out tensors; expected attn_out.0, attn_out.1 and so on without a gap, found {}",
+                           path, layers, oracle.attn_out.size());
   }
   IHA_RETURN_IF_ERROR(ReadTolerance(file, "logit_atol", oracle.logit_atol));
   IHA_RETURN_IF_ERROR(ReadTolerance(file, "attn_out_atol", oracle.attn_out_atol));

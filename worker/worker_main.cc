@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "benchmarks/graders/graders.h"
+#include "common/bus_error.h"
 #include "common/clock.h"
 #include "common/data_root.h"
 #include "common/errors.h"
@@ -176,6 +177,7 @@ int Main(int argc, char** argv) {
 }  // namespace iha::worker
 
 int main(int argc, char** argv) {
+  iha::ExplainBusErrors();
   iha::model::PrepareForBackendModules();
   return iha::worker::Main(argc, argv);
 }

@@ -25,6 +25,7 @@ struct File {
   DType logits_dtype = DType::kF64;
   std::vector<int64_t> logits_shape = {2, 2};
   bool with_ids = true;
+  std::string last_layer = "attn_out.1";
 
   absl::StatusOr<Oracle> Read() const {
     const iha::testing::TempDir dir;
@@ -33,7 +34,7 @@ struct File {
     std::vector<NamedTensor> tensors = {
         {{"logits", logits_dtype, logits_shape}, std::as_bytes(std::span(logits))},
         {{"attn_out.0", DType::kF64, {2, 1}}, std::as_bytes(std::span(attn_out))},
-        {{"attn_out.1", DType::kF64, {2, 1}}, std::as_bytes(std::span(attn_out))},
+        {{last_layer, DType::kF64, {2, 1}}, std::as_bytes(std::span(attn_out))},
     };
     if (with_ids) tensors.push_back({{"input_ids", DType::kI64, {count}}, std::as_bytes(std::span(ids))});
     const absl::Status written = checkpoint::WriteSafetensors(path, tensors, metadata);
@@ -61,6 +62,7 @@ TEST(Oracle, RefusesWhatIsMissingOrOfAnotherForm) {
       {{.ids = {3, 4, 5}}, "tensor logits: found F64 [2, 2]; expected F64 with 2 dimensions, one row an input id"},
       {{.logits_dtype = DType::kI64}, "tensor logits: found I64 [2, 2]; expected F64"},
       {{.logits_shape = {4}}, "tensor logits: found F64 [4]"},
+      {{.last_layer = "attn_out.2"}, "2 attn_out tensors; expected attn_out.0, attn_out.1 and so on without a gap"},
       {{.metadata = {{"logit_atol", "1"}}}, "metadata attn_out_atol: missing"},
       {{.metadata = {{"logit_atol", "1e-5x"}, {"attn_out_atol", "1"}}}, "logit_atol: found \"1e-5x\""},
       {{.metadata = {{"logit_atol", "-1"}, {"attn_out_atol", "1"}}}, "logit_atol: found \"-1\"; expected a number"},

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "common/bus_error.h"
 #include "common/errors.h"
 #include "common/text.h"
 #include "common/usage_error.h"
@@ -39,6 +40,7 @@ int Fail(const Tool& tool, std::string_view command, const absl::Status& status)
 }  // namespace iha::tools
 
 int main(int argc, char** argv) {
+  iha::ExplainBusErrors();
   iha::model::PrepareForBackendModules();
   return iha::tools::Main(argc, argv);
 }
