@@ -65,7 +65,9 @@ void PrintInfo(const BenchmarkInfo& info) {
             << "\n\nprotocol\n  " << info.protocol << "\n\noptions\n";
   std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& option : info.options) {
-    rows.emplace_back(fmt::format("?{}={}", option.name, option.default_value), option.description);
+    // A blank as it is typed in a spec.
+    const std::string value = option.default_value == " " ? "%20" : option.default_value;
+    rows.emplace_back(fmt::format("?{}={}", option.name, value), option.description);
   }
   PrintColumns(rows);
   const SamplingParams& s = info.default_sampling;

@@ -117,7 +117,10 @@ std::string ProfileText(const RunOutcome& outcome) {
 
 int Run(const Command& command, RunFlags flags) {
   if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
-    return FailUsage("run", InvalidArgument("nothing to run; give --model DIR and --bench SPEC, or --sweep FILE"));
+    const char* missing = flags.models.empty() && flags.benches.empty() ? "nothing to run"
+                          : flags.models.empty()                        ? "--model is missing"
+                                                                        : "--bench is missing";
+    return FailUsage("run", InvalidArgument("{}; give --model DIR and --bench SPEC, or --sweep FILE", missing));
   }
   const absl::StatusOr<Request> request = RequestOf(command, flags);
   if (!request.ok()) return FailRequest(flags, request.status());

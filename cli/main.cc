@@ -24,7 +24,7 @@ int Main(int argc, char** argv) {
   for (int i = 0; i < argc; i++) command.line += std::string(i == 0 ? "" : " ") + argv[i];
   command.progress = isatty(STDERR_FILENO) != 0;
 
-  CLI::App app("Scores language-model checkpoints: sweeps, paper tables and CI gates.", "iha-eval");
+  CLI::App app("Scores language-model checkpoints: sweeps and paper tables.", "iha-eval");
   app.set_version_flag("--version", std::string("iha-eval ") + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  iha-eval run --model DIR --bench gsm8k_demo --out out");
