@@ -1,5 +1,6 @@
 #include "benchmarks/scoring/math/clean.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -71,6 +72,8 @@ const std::unordered_map<char32_t, const char*>& Symbols() {
                                                                                 {U'\u2220', "\\angle "},
                                                                                 {U'\u25B3', "\\triangle "},
                                                                                 {U'\u2032', "'"},
+                                                                                {U'\u2033', "''"},
+                                                                                {U'\u00A2', "\\text{cents}"},
                                                                                 {U'\u2026', "\\dots "},
                                                                                 {U'\u22EF', "\\dots "},
                                                                                 {U'\u2192', "\\to "},
@@ -212,6 +215,35 @@ void AppendCodePoint(char32_t c, string_view raw, std::string& out) {
 
 }  // namespace
 
+std::string WithAsciiForms(string_view text) {
+  const auto candidate = [](char c) { return static_cast<unsigned char>(c) >= 0xD9; };
+  if (std::none_of(text.begin(), text.end(), candidate)) return std::string(text);
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    char32_t c = 0;
+    const size_t length = candidate(text[i]) ? Utf8Length(text.substr(i), &c) : 0;
+    if (length == 0) {
+      out += text[i++];
+      continue;
+    }
+    const auto* const zero = std::find_if(kDigitZeros.begin(), kDigitZeros.end(),
+                                          [c](char32_t first) { return c >= first && c <= first + 9; });
+    const bool wide = c >= U'\uFF01' && c <= U'\uFF5E' && c != U'\uFF04' && c != U'\uFF3C';  // no "$", no backslash
+    if (zero != kDigitZeros.end()) {
+      out += static_cast<char>('0' + (c - *zero));
+    } else if (wide) {
+      out += static_cast<char>(c - U'\uFF01' + '!');
+    } else if (c == U'\u066A' || c == U'\u066B' || c == U'\u066C') {
+      out += c == U'\u066A' ? '%' : c == U'\u066B' ? '.' : ',';
+    } else {
+      out += text.substr(i, length);
+    }
+    i += length;
+  }
+  return out;
+}
+
 std::string HalveBackslashes(string_view text) {
   size_t singles = 0;
   size_t doubles = 0;
@@ -253,6 +285,9 @@ std::string CleanAnswer(string_view raw) {
     } else if (c == '$' || c == '"') {
       out += ' ';
       ++i;
+    } else if (text.substr(i).starts_with("{.}")) {
+      out += '.';
+      i += 3;
     } else if (static_cast<unsigned char>(c) < 0x80) {
       out += c;
       ++i;

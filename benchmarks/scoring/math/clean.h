@@ -11,6 +11,9 @@ namespace iha::scoring::math {
 
 std::string CleanAnswer(std::string_view text);
 
+// Digits of other scripts and full-width marks as ASCII, all else as it is: what extraction looks at.
+std::string WithAsciiForms(std::string_view text);
+
 // "\\frac" for "\frac" everywhere (a text that was escaped twice): halved; any other text as it is.
 std::string HalveBackslashes(std::string_view text);
 

@@ -87,6 +87,8 @@ class Comparer {
   Result CompareUnordered(std::vector<Ref> a, std::vector<Ref> b, const char* rule);
   std::optional<Result> CompareCollections(Ref a, Ref b);
   Result CompareBrackets(Ref a, Ref b);
+  bool IsListOfRows(Ref ref, size_t rows) const;
+  std::vector<Ref> CellsOf(Ref rows) const;
   std::optional<Result> CompareMatrices(Ref a, Ref b);
   Result CompareRatios(Ref a, Ref b);
   Result CompareBig(Ref a, Ref b);
@@ -98,6 +100,9 @@ class Comparer {
   Ref AddMatrices(const std::vector<Ref>& kids);
   Ref MultiplyMatrices(const std::vector<Ref>& kids);
   Ref Determinant(const std::vector<Ref>& cells, size_t n);
+  Ref Transpose(const Node& matrix);
+  Ref Inverse(const Node& matrix);
+  Ref MatrixPower(Ref matrix, Ref exponent);
 
   Tree& tree_;
   int64_t work_;

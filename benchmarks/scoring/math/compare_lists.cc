@@ -123,6 +123,19 @@ Result Comparer::CompareBrackets(Ref a, Ref b) {
   return CompareInOrder(left.kids, right.kids, "tuple");
 }
 
+// [[1,2],[3,4]]: as many brackets as a matrix has rows.
+bool Comparer::IsListOfRows(Ref ref, size_t rows) const {
+  const std::vector<Ref>& kids = tree_[ref].kids;
+  return kids.size() == rows && rows > 1 &&
+         std::all_of(kids.begin(), kids.end(), [&](Ref kid) { return tree_.Is(kid, Kind::kBracket); });
+}
+
+std::vector<Ref> Comparer::CellsOf(Ref rows) const {
+  std::vector<Ref> cells;
+  for (const Ref row : tree_[rows].kids) cells.insert(cells.end(), tree_[row].kids.begin(), tree_[row].kids.end());
+  return cells;
+}
+
 std::optional<Result> Comparer::CompareMatrices(Ref a, Ref b) {
   const bool left = tree_.Is(a, Kind::kMatrix);
   const bool right = tree_.Is(b, Kind::kMatrix);
@@ -137,6 +150,10 @@ std::optional<Result> Comparer::CompareMatrices(Ref a, Ref b) {
   // A row or column against a tuple; one cell against its value.
   const Node& matrix = left ? x : y;
   const Ref other = left ? b : a;
+  if (tree_.Is(other, Kind::kBracket) && IsListOfRows(other, static_cast<size_t>(matrix.rows))) {
+    const std::vector<Ref> cells = CellsOf(other);
+    return left ? CompareInOrder(x.kids, cells, "matrix") : CompareInOrder(cells, y.kids, "matrix");
+  }
   const bool vector = matrix.rows == 1 || static_cast<size_t>(matrix.rows) == matrix.kids.size();
   if (tree_.Is(other, Kind::kBracket) && vector) {
     return left ? CompareInOrder(x.kids, y.kids, "vector") : CompareInOrder(x.kids, y.kids, "vector");
@@ -155,6 +172,17 @@ std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
     const Ref value = tree_.Is(other, Kind::kList) ? ValueOf(ref) : kNoRef;
     return value != kNoRef && (tree_.Is(value, Kind::kBracket) || tree_.Is(value, Kind::kSet)) ? value : ref;
   };
+  // A point with its name, P(1, 2), against its coordinates.
+  const auto as_point = [&](Ref ref, Ref other) {
+    const Node node = tree_[ref];
+    const bool point = node.kind == Kind::kApply && node.kids.size() > 1 && node.text.size() == 1 &&
+                       node.text[0] >= 'A' && node.text[0] <= 'Z' && tree_.Is(other, Kind::kBracket);
+    return point ? tree_.New(Kind::kBracket, "()", node.kids) : ref;
+  };
+  const Ref named = as_point(a, b);
+  b = as_point(b, a);
+  a = named;
+  if (a == kNoRef || b == kNoRef) return Undecided("budget: nodes");
   const Ref first = as_tuple(a, b);
   b = as_tuple(b, a);
   a = first;
@@ -280,9 +308,13 @@ std::optional<Result> Comparer::CompareSpecial(Ref a, Ref b) {
     const Node& time = x.kind == Kind::kTime ? x : y;
     const Node& other = x.kind == Kind::kTime ? y : x;
     if (other.kind != Kind::kRatio || other.text != "h:m") return Different("time");
-    const int64_t minutes = std::stoll(time.text) % 720;
+    const int64_t minutes = std::stoll(time.text);
     const Ref total = tree_.Add({tree_.Mul({other.kids[0], tree_.Number(Rational(60))}), other.kids[1]});
-    return tree_.IsNumber(total, minutes) || tree_.IsNumber(total, minutes + 720) ? Equal("time") : Different("time");
+    if (tree_.IsNumber(total, minutes)) return Equal("time");
+    // Hours of 1 to 12 leave the half of the day open, others do not: "15:45" is no "3:45 am".
+    const bool twelve = minutes / 60 == 0 ? tree_.IsNumber(total, minutes + 720)
+                                          : minutes >= 780 && tree_.IsNumber(total, minutes - 720);
+    return twelve ? Equal("time") : Different("time");
   }
   if (either(Kind::kDate)) {
     if (x.kind != y.kind) return Different("date");

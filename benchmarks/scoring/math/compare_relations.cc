@@ -85,6 +85,13 @@ Result Comparer::CompareNamed(Ref a, Ref b) {
   if (tree_.Key(left.kids[0]) == tree_.Key(right.kids[0])) return Compare(left.kids[1], right.kids[1]);
   const bool calls = f.kind == Kind::kApply && g.kind == Kind::kApply && f.text == g.text && f.kids.size() == 1 &&
                      g.kids.size() == 1 && tree_.Is(f.kids[0], Kind::kSymbol) && tree_.Is(g.kids[0], Kind::kSymbol);
+  // y = x^2 says f(x) = x^2.
+  const auto is_y = [&](const Node& node) { return node.kind == Kind::kSymbol && node.text == "y"; };
+  const auto calls_x = [&](const Node& node) {
+    return node.kind == Kind::kApply && node.kids.size() == 1 && tree_.Key(node.kids[0]) != "y" &&
+           tree_.Is(node.kids[0], Kind::kSymbol);
+  };
+  if ((is_y(f) && calls_x(g)) || (is_y(g) && calls_x(f))) return Compare(left.kids[1], right.kids[1]);
   if (!calls) return Undecided("names");
   const Ref variable = tree_.New(Kind::kSymbol, "#", {});
   const Ref x = tree_.Substitute(left.kids[1], tree_[f.kids[0]].text, variable);

@@ -51,9 +51,8 @@ std::optional<char> NativeLetter(string_view text) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<char> BareChoice(string_view answer) {
+// The answer without what only formats it.
+std::string PlainChoiceText(string_view answer) {
   std::string plain;
   bool escaped = false;
   for (const char c : CleanAnswer(answer.substr(0, 400))) {
@@ -67,7 +66,58 @@ std::optional<char> BareChoice(string_view answer) {
       plain.erase(at, command.size());
     }
   }
-  string_view text = TrimSpaces(plain);
+  return plain;
+}
+
+// "Option B", "The correct choice is (D)": what stands behind such words.
+string_view BehindChoiceWords(string_view text) {
+  while (true) {
+    size_t end = 0;
+    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+    const std::string word = LowerAscii(text.substr(0, end));
+    const bool says = word == "option" || word == "choice" || word == "answer" || word == "letter" || word == "the" ||
+                      word == "correct" || word == "right" || word == "is";
+    if (!says || end == text.size()) return text;
+    text.remove_prefix(end);
+    while (!text.empty() && (IsAsciiSpace(text.front()) || text.front() == ':')) text.remove_prefix(1);
+  }
+}
+
+// "A, C", "(A) and (C)": different letters, and what joins them.
+bool ListsChoices(string_view text) {
+  std::string letters;
+  size_t joins = 0;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+    const string_view run = text.substr(i, end - i);
+    if (run.size() == 1 && IsChoiceLetter(run[0])) {
+      if (letters.find(run[0]) == std::string::npos) letters += run[0];
+    } else if (run == "and" || run == "or" || (run.empty() && string_view(",;&").find(text[i]) != string_view::npos)) {
+      ++joins;
+    } else if (!run.empty() || string_view(" ().").find(text[i]) == string_view::npos) {
+      return false;
+    }
+    i = std::max(end, i + 1);
+  }
+  return letters.size() > 1 && joins + 1 >= letters.size();
+}
+
+}  // namespace
+
+bool IsChoiceList(string_view answer) { return ListsChoices(TrimSpaces(PlainChoiceText(answer))); }
+
+std::optional<char> LowerChoice(string_view answer) {
+  const std::string plain = PlainChoiceText(answer);
+  const string_view text = TrimSpaces(plain);
+  const bool letter = text.size() == 3 && text[0] == '(' && text[2] == ')' && text[1] >= 'a' && text[1] <= 'j';
+  return letter ? std::optional(static_cast<char>(text[1] - 'a' + 'A')) : std::nullopt;
+}
+
+std::optional<char> BareChoice(string_view answer) {
+  const std::string plain = PlainChoiceText(answer);
+  string_view text = BehindChoiceWords(TrimSpaces(plain));
+  if (ListsChoices(text)) return std::nullopt;
   while (!text.empty() && (text.back() == '.' || text.back() == ','))
     text = TrimSpaces(text.substr(0, text.size() - 1));
   const bool parenthesised = text.size() >= 3 && text[0] == '(' && text[2] == ')' && IsChoiceLetter(text[1]);

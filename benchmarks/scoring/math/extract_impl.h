@@ -14,6 +14,10 @@ bool IsWholeAnswer(std::string_view text);
 std::optional<char> ExtractChoice(std::string_view text);
 // The letter that an extracted answer is, alone or in parentheses, with or without the text of the choice.
 std::optional<char> BareChoice(std::string_view answer);
+// Several letters, "A, C" or "(A) and (C)": no choice of one.
+bool IsChoiceList(std::string_view answer);
+// "(b)": chooses as "(B)" does, where the other side is a choice.
+std::optional<char> LowerChoice(std::string_view answer);
 
 // Where the last answer phrase of `lower` (text in lower case) ends, at or behind `from`; npos when there is none.
 size_t BehindLastPhrase(std::string_view lower, bool strong, size_t from);

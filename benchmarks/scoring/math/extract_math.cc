@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "benchmarks/scoring/extract_robust.h"
+#include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/math_robust.h"
 #include "benchmarks/scoring/math/words.h"
@@ -20,6 +21,7 @@ constexpr size_t kWindow = 20000;  // what is searched for phrases and last expr
 constexpr size_t kSentence = 600;
 constexpr int kMaxBoxes = 40;
 constexpr size_t kMaxWholeWords = 6;
+constexpr size_t kMaxWordBytes = 24;
 
 bool StopWord(string_view word) {
   static const auto* const kWords = new std::unordered_set<string_view>{
@@ -89,6 +91,13 @@ Shape ShapeOf(string_view text) {
       i = end;
     } else {
       const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0xD0 && byte <= 0xD1) {  // a Cyrillic word
+        size_t end = i;
+        while (end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80) ++end;
+        if (!IsConnective(text.substr(i, end - i))) shape.prose += (end - i) / 2;
+        i = end;
+        continue;
+      }
       if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
       if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
       shape.digits = shape.digits || IsAsciiDigit(c);
@@ -387,10 +396,17 @@ size_t BehindLastPhrase(string_view lower, bool strong, size_t from) {
 
 bool IsWholeAnswer(string_view text) {
   text = TrimSpaces(text);
+  // "$ ... $" around all of it says nothing.
+  const bool enclosed = text.size() > 2 && text.front() == '$' && text.find('$', 1) == text.size() - 1;
+  if (enclosed) text = TrimSpaces(text.substr(1, text.size() - 2));
   if (text.empty()) return false;
   const Shape shape = ShapeOf(text);
   if (shape.prose == 0 || (IsDateLike(text) && shape.words <= 4)) return true;
-  if (text.find_first_of(" \n\t") == kNone) return static_cast<unsigned char>(text[0]) < 0x80;
+  if (text.find_first_of(" \n\t") == kNone) {
+    // A word of another script, but no sentence that is written without blanks.
+    const bool word = text.size() <= kMaxWordBytes && !shape.digits && !shape.formula;
+    return static_cast<unsigned char>(text[0]) < 0x80 || word;
+  }
   if (text.find('\n') != kNone || shape.words > kMaxWholeWords) return false;
   if (!shape.digits && !shape.formula) return true;
   // "odd $n$": words and a lone name.
@@ -404,7 +420,8 @@ bool IsWholeAnswer(string_view text) {
 
 MathAnswer ExtractMathAnswer(std::string_view whole) {
   using namespace math;  // NOLINT(google-build-using-namespace): the steps are all there
-  const std::string_view text = CutSpecialTokens(whole);
+  const std::string plain = WithAsciiForms(whole);
+  const std::string_view text = CutSpecialTokens(plain);
   const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
   const auto boxes = LastBoxes(text);
   const std::string lower = LowerAscii(text.substr(offset));

@@ -24,12 +24,42 @@ bool IsTextCommand(string_view name) {
                       "bf",   "boldsymbol", "bm",     "emph",   "underline", "textup", "mathop",       "pmb"});
 }
 bool IsSizeCommand(string_view name) {
-  return Among(name,
-               {"left",      "right",      "big",      "Big",         "bigg",       "Bigg",  "bigl",     "bigr",
-                "Bigl",      "Bigr",       "biggl",    "biggr",       "Biggl",      "Biggr", "middle",   "displaystyle",
-                "textstyle", "limits",     "nolimits", "scriptstyle", "rm",         "bf",    "it",       "large",
-                "Large",     "normalsize", "tag",      "label",       "nonumber",   "notag", "strut",    "mathstrut",
-                "phantom",   "allowbreak", "relax",    "protect",     "ensuremath", "hfill", "centering"});
+  return Among(name, {"left",     "right",        "big",       "Big",       "bigg",       "Bigg",         "bigl",
+                      "bigr",     "Bigl",         "Bigr",      "biggl",     "biggr",      "Biggl",        "Biggr",
+                      "middle",   "displaystyle", "textstyle", "limits",    "nolimits",   "scriptstyle",  "rm",
+                      "bf",       "it",           "large",     "Large",     "normalsize", "tag",          "label",
+                      "nonumber", "notag",        "strut",     "mathstrut", "phantom",    "allowbreak",   "relax",
+                      "protect",  "ensuremath",   "hfill",     "centering", "small",      "footnotesize", "scriptsize",
+                      "tiny",     "LARGE",        "huge",      "Huge",      "boldmath"});
+}
+
+bool IsCurrencyCommand(string_view name) {
+  return Among(name, {"pounds", "pound", "textsterling", "euro", "texteuro", "yen", "textyen", "textdollar"});
+}
+
+// "m\cdot s^{-2}", "kg\,m/s^2": names of units with what joins them.
+bool IsUnitProduct(string_view text) {
+  bool any = false;
+  for (size_t i = 0; i < text.size();) {
+    if (IsAsciiLetter(text[i])) {
+      size_t end = i;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const string_view word = text.substr(i, end - i);
+      if (!IsUnitLetter(word) && !IsUnit(LowerAscii(word))) return false;
+      any = true;
+      i = end;
+    } else if (text[i] == '\\') {
+      size_t end = i + 1;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      if (end > i + 1 && !Among(text.substr(i + 1, end - i - 1), {"cdot", "times", "text", "mathrm"})) return false;
+      i = std::max(end, i + 2);
+    } else if (string_view(" ^{}-/.*0123456789").find(text[i]) == string_view::npos) {
+      return false;
+    } else {
+      ++i;
+    }
+  }
+  return any;
 }
 
 // "A, B", "A and C": single letters with what joins them.
@@ -91,7 +121,12 @@ class Lexer {
         Push(Tok::kChar, text.substr(i, 1));
         ++i;
       } else {
-        const size_t length = std::max<size_t>(1, Utf8Length(text.substr(i), nullptr));
+        // A Cyrillic word is one token, any other letter one of its own.
+        const auto cyrillic = [&](size_t at) {
+          return at + 1 < text.size() && (text[at] == '\xD0' || text[at] == '\xD1');
+        };
+        size_t length = std::max<size_t>(1, Utf8Length(text.substr(i), nullptr));
+        while (cyrillic(i) && cyrillic(i + length)) length += 2;
         Push(Tok::kOther, text.substr(i, length));
         i += length;
       }
@@ -107,11 +142,53 @@ class Lexer {
     return i < text.size() && text[i] == '}';
   }
 
+  // "1.000.000": two or more groups of three behind points, which no decimal has. Its end, or `i`.
+  static size_t PointGroupsEnd(string_view text, size_t i) {
+    const auto digits_at = [&](size_t at) {
+      size_t n = 0;
+      while (at + n < text.size() && IsAsciiDigit(text[at + n])) ++n;
+      return n;
+    };
+    const size_t first = digits_at(i);
+    size_t end = i + first;
+    int groups = 0;
+    while (end < text.size() && text[end] == '.' && digits_at(end + 1) == 3) {
+      end += 4;
+      ++groups;
+    }
+    const bool more = end + 1 < text.size() && text[end] == '.' && IsAsciiDigit(text[end + 1]);
+    return first >= 1 && first <= 3 && groups >= 2 && !more ? end : i;
+  }
+
+  // "0x1F", "0b101": pushed as its value. Its end, or `i`.
+  size_t ScanPrefixed(string_view text, size_t i) {
+    if (text[i] != '0' || i + 2 >= text.size() || (text[i + 1] != 'x' && text[i + 1] != 'b')) return i;
+    const int base = text[i + 1] == 'x' ? 16 : 2;
+    int64_t value = 0;
+    size_t end = i + 2;
+    for (; end < text.size() && (IsAsciiLetter(text[end]) || IsAsciiDigit(text[end])); ++end) {
+      const char c = LowerAscii(text.substr(end, 1))[0];
+      const int digit = IsAsciiDigit(c) ? c - '0' : c - 'a' + 10;
+      if (digit >= base || end > i + 16) return i;
+      value = value * base + digit;
+    }
+    if (end == i + 2) return i;
+    Push(Tok::kNumber, std::to_string(value));
+    return end;
+  }
+
   size_t ScanNumber(string_view text, size_t i) {
     const auto digits = [&](size_t at) {
       while (at < text.size() && IsAsciiDigit(text[at])) ++at;
       return at;
     };
+    if (const size_t grouped = PointGroupsEnd(text, i); grouped > i) {
+      std::string plain(text.substr(i, grouped - i));
+      std::erase(plain, '.');
+      Push(Tok::kNumber, plain);
+      return grouped;
+    }
+    if (const size_t prefixed = ScanPrefixed(text, i); prefixed > i) return prefixed;
     size_t end = digits(i);
     if (end + 1 < text.size() && text[end] == '.' && IsAsciiDigit(text[end + 1])) end = digits(end + 1);
     if (end < text.size() && (text[end] == 'e' || text[end] == 'E')) {
@@ -187,6 +264,11 @@ class Lexer {
       Widen(Gap::kWide);
       return close == string_view::npos ? end : close + 1;
     }
+    if (IsCurrencyCommand(name)) {
+      Push(Tok::kCommand, "$");
+      return end;
+    }
+    if (const size_t units = ScanUnitFraction(text, end, name); units > end) return units;
     if (IsTextCommand(name)) return ScanText(text, end, nesting);
     if (IsSizeCommand(name)) {
       // "\left." and "\right." open and close nothing.
@@ -256,6 +338,30 @@ class Lexer {
     return at;
   }
 
+  bool BehindValue() const {
+    if (list_.tokens.empty()) return false;
+    const Token& last = list_.tokens.back();
+    return last.kind == Tok::kNumber || (last.kind == Tok::kCommand && (last.text == "mu" || last.text == "pi")) ||
+           (last.kind == Tok::kChar && (last.text == "}" || last.text == ")"));
+  }
+
+  // \frac{\text{m}}{\text{s}} behind a number. Its end, or `end`.
+  size_t ScanUnitFraction(string_view text, size_t end, string_view name) {
+    if (!Among(name, {"frac", "dfrac", "tfrac"}) || list_.tokens.empty() || list_.tokens.back().kind != Tok::kNumber) {
+      return end;
+    }
+    size_t at = end;
+    for (int part = 0; part < 2; ++part) {
+      const string_view rest = text.substr(std::min(at, text.size()));
+      if (!rest.starts_with("{\\text{") && !rest.starts_with("{\\mathrm{")) return end;
+      const size_t close = Closing(text, at);
+      if (close == string_view::npos || !IsUnitProduct(text.substr(at + 1, close - at - 1))) return end;
+      at = close + 1;
+    }
+    Push(Tok::kText, "units");
+    return at;
+  }
+
   // \text{...}: marks and numbers are read as mathematics, a lone letter as a symbol, words as a kText token.
   size_t ScanText(string_view text, size_t end, int nesting) {
     size_t open = SkipBlanks(text, end);
@@ -268,6 +374,13 @@ class Lexer {
     const bool letters = std::any_of(content.begin(), content.end(), IsAsciiLetter);
     const bool plain_words = content.find_first_of("\\$^_{}()[]=<>0123456789") == string_view::npos;
     if (content.empty()) return close + 1;
+    // A digit of another base is no unit.
+    const bool base = close + 1 < text.size() && text[close + 1] == '_';
+    if (BehindValue() && !base &&
+        (content.size() == 1 ? IsUnitLetter(content) : !plain_words && IsUnitProduct(content))) {
+      Push(Tok::kText, "units");
+      return close + 1;
+    }
     if (OnlyLetters(content) && content.size() > 1 && nesting < kMaxTextNesting) {
       Scan(content, nesting + 1);
       return close + 1;

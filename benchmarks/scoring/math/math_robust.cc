@@ -137,12 +137,22 @@ MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const Math
   const auto left_choice = math::BareChoice(a.text);
   const auto right_choice = math::BareChoice(b.text);
   if (left_choice.has_value() || right_choice.has_value()) {
-    const auto x = left_choice.has_value() ? left_choice : math::ExtractChoice(first);
-    const auto y = right_choice.has_value() ? right_choice : math::ExtractChoice(second);
+    const auto chosen = [](const std::optional<char>& bare, const MathAnswer& given, std::string_view text) {
+      if (bare.has_value() || math::IsChoiceList(given.text)) return bare;
+      if (const auto lower = math::LowerChoice(given.text)) return lower;
+      return math::ExtractChoice(text);
+    };
+    const auto x = chosen(left_choice, a, first);
+    const auto y = chosen(right_choice, b, second);
     if (x.has_value() && y.has_value() && *x == *y) return {MathOutcome::kEqual, "choice"};
     if (left_choice.has_value() && right_choice.has_value()) return {MathOutcome::kDifferent, "choice"};
   }
-  if (!a.found() || !b.found()) return {MathOutcome::kDifferent, "no answer found"};
+  if (!a.found() || !b.found()) {
+    // Words that extraction does not know, of another script perhaps, are still themselves.
+    const std::string_view whole = math::TrimSpaces(first);
+    if (!whole.empty() && whole == math::TrimSpaces(second)) return {MathOutcome::kEqual, "same text"};
+    return {MathOutcome::kDifferent, "no answer found"};
+  }
   if (a.text == b.text) return {MathOutcome::kEqual, "same text"};
   return math::JudgeAnswers(a.text, b.text, budget);
 }

@@ -53,6 +53,10 @@ class Parser {
   bool StartsFactorCommand(std::string_view name) const;
   bool SkipUnits(std::vector<Ref>& factors);
   bool IsUnitToken(bool behind_number) const;
+  bool AtCurrencyBehind() const;
+  bool ClosesHalfOpen() const;
+  size_t Primes(size_t ahead, int& marks) const;
+  Ref ParseArcMinutes(Ref degrees);
   Ref ApplyScientific(Ref literal, Ref power);
   bool MultiElement(Ref ref) const;
 
@@ -61,9 +65,8 @@ class Parser {
   Ref ParseNumber();
   std::string TakeGroupedDigits();
   Ref ParseRepeating(std::string digits);
-  bool AtBaseNumber() const;
-  Ref ParseBaseNumber();
   Ref ParseMixed(Ref whole);
+  bool IsPointBehind() const;
   Ref ParseWord();
   Ref ParseSymbol(std::string name);
   Ref ParseCall(std::string name);
@@ -74,6 +77,13 @@ class Parser {
   Ref ParseDelimited(std::string_view close, std::string function);
   Ref ParseBars();
   Ref ParseMatrix();
+
+  // parser_bases.cc: numbers in other bases
+  bool AtBaseNumber() const;
+  Ref ParseBaseNumber();
+  Ref ParseBaseWord();
+  Ref BaseValue(const std::string& digits, int64_t base);
+  void UnwrapBaseNumber();
 
   // parser_commands.cc: LaTeX commands and functions
   Ref ParseCommand();

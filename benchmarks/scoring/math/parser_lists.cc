@@ -70,6 +70,14 @@ Parser::Parser(Tree& tree, TokenList list, Commas commas)
       token.kind = Tok::kText;
     }
   }
+  // "3 und 4", "3 y 4": other languages' connectives between blanks; a single letter only between numbers.
+  for (size_t i = 1; i + 1 < tokens_.size(); ++i) {
+    Token& token = tokens_[i];
+    const bool apart = token.gap >= Gap::kWide && tokens_[i + 1].gap >= Gap::kWide;
+    if (token.kind != Tok::kWord || !apart || !IsConnective(LowerAscii(token.text))) continue;
+    const bool numbers = tokens_[i - 1].kind == Tok::kNumber && tokens_[i + 1].kind == Tok::kNumber;
+    if (token.text.size() > 1 || numbers) token.kind = Tok::kText;
+  }
   // A point or comma at the end belongs to the sentence around the answer.
   while (tokens_.size() > 1) {
     const Token& last = tokens_[tokens_.size() - 2];
@@ -253,6 +261,7 @@ char Parser::RelationMark(size_t& tokens) const {
 
 // "approximately 5": words in front of a number say nothing about it.
 void Parser::SkipLeadingText() {
+  if (At().kind == Tok::kWord && IsCurrencyCode(At().text) && IsNumber(1)) Next();
   size_t ahead = 0;
   while (At(ahead).kind == Tok::kText && !IsConnective(LowerAscii(At(ahead).text))) ++ahead;
   if (ahead > 0 && (IsNumber(ahead) || IsCommand("$", ahead) || IsCommand("frac", ahead) || IsCommand("sqrt", ahead))) {

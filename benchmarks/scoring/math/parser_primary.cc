@@ -15,12 +15,6 @@ bool AllUpper(string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
-int DigitValue(char c) {
-  if (IsAsciiDigit(c)) return c - '0';
-  if (c >= 'A' && c <= 'Z') return c - 'A' + 10;
-  return 99;
-}
-
 Rational TenTo(int64_t exponent) {
   const Rational ten(10);
   Rational out(1);
@@ -65,7 +59,7 @@ std::string Parser::TakeGroupedDigits() {
   // How many tokens the mark in front of the next group takes, 0 for none.
   const auto mark = [&]() -> size_t {
     if (At().kind == Tok::kThousands && IsNumber(1)) return 2;
-    if (IsChar(',') && IsNumber(1) && tight(0) && tight(1)) return 2;
+    if ((IsChar(',') || IsChar('\'')) && IsNumber(1) && tight(0) && tight(1)) return 2;
     if (IsNumber() && (At().gap == Gap::kThin || At().gap == Gap::kWide || At().gap == Gap::kJoined)) return 1;
     return 0;
   };
@@ -129,58 +123,6 @@ Ref Parser::ParseRepeating(std::string digits) {
   return tree_.Number(*prefix + *repeated / nines / TenTo(static_cast<int64_t>(places)));
 }
 
-// Digits and capitals without a gap, then "_": a number in another base.
-bool Parser::AtBaseNumber() const {
-  size_t ahead = 0;
-  bool digit = false;
-  for (;; ++ahead) {
-    const Token& token = At(ahead);
-    if (ahead > 0 && token.gap != Gap::kNone) return false;
-    if (token.kind == Tok::kNumber && AllDigits(token.text)) {
-      digit = true;
-    } else if (token.kind != Tok::kWord || !AllUpper(token.text)) {
-      break;
-    }
-    if (ahead > 40) return false;
-  }
-  if (ahead == 0 || !IsChar('_', ahead)) return false;
-  // Letters alone are a name, unless they are two or more hexadecimal digits with a 16.
-  const bool hexadecimal =
-      !digit && ahead == 1 && At().text.size() > 1 && At().text.find_first_not_of("ABCDEF") == std::string::npos;
-  if (!digit && !(hexadecimal && (At(2).text == "16" || At(3).text == "16"))) return false;
-  const size_t base = ahead + (IsChar('{', ahead + 1) ? 2 : 1);
-  if (At(base).kind == Tok::kText) return NumberWord(LowerAscii(At(base).text)).has_value();
-  return IsInteger(base);
-}
-
-Ref Parser::ParseBaseNumber() {
-  std::string digits;
-  while (!IsChar('_')) {
-    digits += At().text;
-    Next();
-  }
-  Next();
-  const bool braced = IsChar('{');
-  if (braced) Next();
-  const Token& token = At();
-  const auto base = token.kind == Tok::kText ? NumberWord(LowerAscii(token.text))
-                    : token.text.size() < 4  ? std::optional<int64_t>(std::stoll(token.text))
-                                             : std::nullopt;
-  Next();
-  while (braced && At().kind == Tok::kText) Next();  // "_{5\text{ base}}"
-  if (braced) {
-    if (!IsChar('}')) return Fail("base");
-    Next();
-  }
-  if (!base.has_value() || *base < 2 || *base > 36 || digits.size() > 1000) return Fail("base");
-  Rational value(0);
-  for (const char c : digits) {
-    if (DigitValue(c) >= *base) return Fail("a digit beyond the base");
-    value = value * Rational(*base) + Rational(DigitValue(c));
-  }
-  return tree_.Number(value);
-}
-
 // "1\frac{1}{10}" and "1 1/2": a whole number in front of a proper fraction is their sum.
 Ref Parser::ParseMixed(Ref whole) {
   if (IsNumber() && IsInteger() && IsChar('/', 1) && IsInteger(2) && At().gap == Gap::kWide) {
@@ -212,6 +154,7 @@ Ref Parser::ParseMixed(Ref whole) {
 
 Ref Parser::ParseNumber() {
   if (AtBaseNumber()) return ParseBaseNumber();
+  if (const Ref based = ParseBaseWord(); based != kNoRef || failed_) return based;
   const std::string first = At().text;
   const bool point = IsChar('.', 1) && At(1).gap == Gap::kNone;
   const auto repeats = [&](size_t ahead) {
@@ -263,14 +206,29 @@ Ref Parser::ParseSymbol(std::string name) {
   return tree_.New(Kind::kSymbol, std::move(name), {});
 }
 
-// f(x), P(A), W(n): a call; x(x+1) a product. f, g, h, F, G, H always call; other capitals when the argument is one
-// name or number.
+// "(1, 2)" behind the name of a point: a comma at the level of the bracket.
+bool Parser::IsPointBehind() const {
+  int depth = 0;
+  for (size_t ahead = 0; ahead < 60; ++ahead) {
+    const Token& token = At(ahead);
+    if (token.kind == Tok::kEnd) return false;
+    if (token.kind != Tok::kChar) continue;
+    const char c = token.text[0];
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (depth == 0) return false;
+    if (c == ',' && depth == 1) return true;
+  }
+  return false;
+}
+
+// f(x), P(A), W(n), A(1, 2): a call; x(x+1) a product. f, g, h, F, G, H always call; other capitals when the argument
+// is one name or number.
 Ref Parser::ParseCall(std::string name) {
   const bool callable = string_view("fghFGH").find(name[0]) != string_view::npos;
   const bool capital = name[0] >= 'A' && name[0] <= 'Z';
   const bool single =
       (At(1).kind == Tok::kWord && (At(1).text.size() == 1 || AllUpper(At(1).text))) || (At(1).kind == Tok::kNumber);
-  if (!callable && !(capital && single && IsChar(')', 2))) return kNoRef;
+  if (!callable && !(capital && (IsPointBehind() || (single && IsChar(')', 2))))) return kNoRef;
   if (callable && IsChar(')', 1)) return kNoRef;
   const Ref arguments = ParseBracket();
   if (arguments == kNoRef) return Fail("arguments");
@@ -309,6 +267,9 @@ Ref Parser::ParseWord() {
 Ref Parser::ParseCharPrimary() {
   switch (At().text[0]) {
     case '(':
+      UnwrapBaseNumber();
+      if (AtBaseNumber()) return ParseBaseNumber();
+      return ParseBracket();
     case '[':
     case ']':
       return ParseBracket();
@@ -348,7 +309,7 @@ Ref Parser::ParseBracket() {
   if (failed_) return kNoRef;
   char close = '\0';
   if (IsChar(')') || IsChar(']')) close = At().text[0];
-  if (open == ']' && IsChar('[')) close = '[';
+  if ((open == ']' || open == '[') && IsChar('[')) close = '[';
   if (open == '<' && (IsCommand("rangle") || IsChar('>'))) close = '>';
   if (close == '\0') return Fail("unclosed bracket");
   Next();
@@ -361,8 +322,8 @@ Ref Parser::ParseBracket() {
   std::vector<Ref> kids = tree_[inside].kids;
   if (kids.size() > kMaxElements) return Fail("too many elements");
   if (tree_[inside].text == "or" || tree_[inside].text == "and") return inside;
-  // French style: ]a, b[ is open.
-  if (open == ']') open == close ? close = ')' : close = close == '[' ? ')' : close;
+  // French style: ]a, b] and [a, b[ are half open.
+  if (close == '[') close = ')';
   const char shown = open == ']' ? '(' : open;
   return tree_.New(Kind::kBracket, {shown, close}, std::move(kids));
 }

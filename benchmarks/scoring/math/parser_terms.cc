@@ -91,6 +91,16 @@ bool Parser::StartsFactorCommand(string_view name) const {
          (name == "|" && bars_ == 0);
 }
 
+// "[" behind which nothing can stand that a bracket holds: the end of "[2, 5[".
+bool Parser::ClosesHalfOpen() const {
+  const Token& next = At(1);
+  const bool set = next.kind == Tok::kCommand &&
+                   Among(next.text, {"cup", "cap", "bigcup", "bigcap", "setminus", "backslash", "smallsetminus"});
+  return next.kind == Tok::kEnd || set ||
+         (next.kind == Tok::kChar && string_view(",;)]}").find(next.text[0]) != string_view::npos) ||
+         AtSeparatorWord(1);
+}
+
 bool Parser::StartsFactor() const {
   const Token& token = At();
   switch (token.kind) {
@@ -106,7 +116,7 @@ bool Parser::StartsFactor() const {
         return !IsCommand("mod", 1) && !(At(1).kind == Tok::kWord && At(1).text == "mod");
       }
       if (token.text[0] == '|') return bars_ == 0 && !bar_stops_;
-      return token.text[0] == '{' || (token.text[0] == '[' && !reversed_);
+      return token.text[0] == '{' || (token.text[0] == '[' && !reversed_ && !ClosesHalfOpen());
     default:
       return false;
   }
@@ -118,16 +128,25 @@ bool Parser::IsUnitToken(bool behind_number) const {
     const std::string word = LowerAscii(token.text);
     return !IsConnective(word) && !IsPercentWord(word) && !MultiplierOf(word).has_value();
   }
+  if (token.kind == Tok::kOther && behind_number) return !IsConnective(token.text);
+  if (behind_number && token.kind == Tok::kCommand) {
+    // Ohm, and micro in front of a unit.
+    return (token.text == "Omega" && At(1).kind == Tok::kEnd) || (token.text == "mu" && At(1).kind == Tok::kText);
+  }
   if (token.kind != Tok::kWord || !behind_number || token.text.size() < 2) return false;
   return IsUnit(LowerAscii(token.text)) && !PlainCommand(token.text).has_value();
 }
+
+// "3,50 €": a sign behind a number that no number follows.
+bool Parser::AtCurrencyBehind() const { return IsCommand("$") && !IsNumber(1) && !IsCommand("frac", 1); }
 
 // Units behind a number, and any text behind a value, are dropped (docs/grading.md, rule `units`). A text behind a lone
 // symbol says something about it ("n is odd"): then nothing is read. Returns false after Fail.
 bool Parser::SkipUnits(std::vector<Ref>& factors) {
   const Ref last = factors.back();
   const bool numeric = !HasSymbols(tree_, last);
-  while (IsUnitToken(numeric)) {
+  const size_t begin = pos_;
+  while (IsUnitToken(numeric) || (numeric && AtCurrencyBehind())) {
     if (factors.size() == 1 && (tree_.Is(last, Kind::kSymbol) || tree_.Is(last, Kind::kText))) {
       Fail("words behind a symbol");
       return false;
@@ -147,6 +166,11 @@ bool Parser::SkipUnits(std::vector<Ref>& factors) {
         if (ParseScript() == kNoRef) return false;
       }
     }
+  }
+  // "2 hours 30 minutes" is neither 60 nor 32.
+  if (pos_ > begin && tree_.Is(last, Kind::kNumber) && IsNumber()) {
+    Fail("two quantities side by side");
+    return false;
   }
   return true;
 }
@@ -222,11 +246,15 @@ Ref Parser::ParseTerm() {
 Ref Parser::ParseFactor() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
-  if (IsCommand("$")) Next();  // currency
+  const bool currency = IsCommand("$");
+  if (currency) Next();
+  const bool negative = currency && IsChar('-');
+  if (negative) Next();
   const bool number = IsNumber();
-  const Ref base = ParsePrimary();
+  Ref base = ParsePrimary();
+  if (base != kNoRef) base = ParsePostfix(base, number);
   if (base == kNoRef) return failed_ ? kNoRef : Fail("operand");
-  return ParsePostfix(base, number);
+  return negative ? tree_.Neg(base) : base;
 }
 
 Ref Parser::ParseScript() {
@@ -253,6 +281,11 @@ Ref Parser::ParseExponent(Ref base) {
     if (At().kind == Tok::kWord && (At().text == "C" || At().text == "F")) Next();
     return tree_.New(Kind::kDegree, "", {base});
   }
+  const bool letter_o = (token.kind == Tok::kWord || token.kind == Tok::kText) && token.text == "o";
+  if (closes && letter_o && tree_.Is(base, Kind::kNumber)) {
+    pos_ += brace == 0 ? 1 : 3;
+    return tree_.New(Kind::kDegree, "", {base});
+  }
   const bool ordinal_word = token.kind == Tok::kText || token.kind == Tok::kWord;
   if (closes && ordinal_word && Among(token.text, {"th", "st", "nd", "rd"})) {
     pos_ += brace == 0 ? 1 : 3;
@@ -273,6 +306,33 @@ Ref Parser::ParseExponent(Ref base) {
     return tower == kNoRef ? kNoRef : tree_.Pow(base, tower);
   }
   return tree_.Pow(base, exponent);
+}
+
+// The tokens of the primes at `ahead`, written ' or ^\prime or ^{\prime\prime}; `marks` counts them.
+size_t Parser::Primes(size_t ahead, int& marks) const {
+  marks = 0;
+  size_t end = ahead;
+  while (IsChar('\'', end)) ++end, ++marks;
+  if (marks > 0 || !IsChar('^', ahead)) return end - ahead;
+  const bool braced = IsChar('{', ahead + 1);
+  end = ahead + (braced ? 2 : 1);
+  while (IsCommand("prime", end) && (braced || marks == 0)) ++end, ++marks;
+  if (marks == 0 || (braced && !IsChar('}', end))) return 0;
+  return end - ahead + (braced ? 1 : 0);
+}
+
+// 30^\circ 15' 36'': minutes and seconds of arc, where the degrees are a number.
+Ref Parser::ParseArcMinutes(Ref degrees) {
+  Rational total = tree_[tree_[degrees].kids[0]].value;
+  for (int part = 1; part <= 2 && IsNumber(); ++part) {
+    int marks = 0;
+    const size_t tokens = Primes(1, marks);
+    const auto value = Rational::ParseDecimal(At().text);
+    if (tokens == 0 || marks != part || !value.has_value()) break;
+    total += *value / Rational(part == 1 ? 60 : 3600);
+    pos_ += 1 + tokens;
+  }
+  return tree_.New(Kind::kDegree, "", {tree_.Number(total)});
 }
 
 Ref Parser::ParsePostfix(Ref base, bool from_number) {
@@ -299,7 +359,13 @@ Ref Parser::ParsePostfix(Ref base, bool from_number) {
       Next();
     } else if (IsChar('_') && tree_.Is(base, Kind::kBracket)) {
       return Fail("subscript of a bracket");
+    } else if (int minutes = 0; tree_.Is(base, Kind::kDegree) && tree_.Is(tree_[base].kids[0], Kind::kNumber) &&
+                                IsNumber() && Primes(1, minutes) > 0 && minutes == 1) {
+      base = ParseArcMinutes(base);
     } else if (IsChar('\'') && tree_.Is(base, Kind::kDegree)) {
+      Next();
+    } else if (from_number && At().kind == Tok::kWord && At().gap == Gap::kNone &&
+               Among(At().text, {"st", "nd", "rd", "th"})) {
       Next();
     } else {
       break;

@@ -29,6 +29,11 @@ Ref Comparer::RewriteRelation(Ref ref) {
     }
   }
   if (node.kids.size() == 1) return node.kids[0];
+  // "2 + 3 = 5": a statement of numbers alone is worth its last.
+  if (node.text == "=" && IsScalar(node.kids[0]) && IsScalar(node.kids[1]) && !HasSymbols(tree_, node.kids[0]) &&
+      !HasSymbols(tree_, node.kids[1])) {
+    return node.kids[1];
+  }
   if (node.text.size() > 1 && node.text.find_first_not_of('=') == std::string::npos) {
     const Ref last = node.kids.back();
     return IsName(node.kids[0]) ? tree_.New(Kind::kRelation, "=", {node.kids[0], last}) : last;
@@ -102,6 +107,52 @@ Ref Comparer::Determinant(const std::vector<Ref>& cells, size_t n) {
   return tree_.Add(terms);
 }
 
+Ref Comparer::Transpose(const Node& matrix) {
+  const auto rows = static_cast<size_t>(matrix.rows);
+  const size_t columns = matrix.kids.size() / rows;
+  std::vector<Ref> cells;
+  for (size_t c = 0; c < columns; ++c) {
+    for (size_t r = 0; r < rows; ++r) cells.push_back(matrix.kids[r * columns + c]);
+  }
+  return tree_.Matrix(matrix.text, static_cast<int32_t>(columns), std::move(cells));
+}
+
+// Cofactors over the determinant; kNoRef where that is zero, or for what is large or no square.
+Ref Comparer::Inverse(const Node& matrix) {
+  const auto n = static_cast<size_t>(matrix.rows);
+  if (n < 2 || n > kMaxDeterminant || n * n != matrix.kids.size()) return kNoRef;
+  const Ref determinant = Determinant(matrix.kids, n);
+  if (determinant == kNoRef || tree_.IsNumber(determinant, 0)) return kNoRef;
+  std::vector<Ref> cells;
+  for (size_t row = 0; row < n; ++row) {
+    for (size_t column = 0; column < n; ++column) {
+      std::vector<Ref> minor;
+      for (size_t r = 0; r < n; ++r) {
+        for (size_t c = 0; c < n; ++c) {
+          if (r != column && c != row) minor.push_back(matrix.kids[r * n + c]);
+        }
+      }
+      const Ref cofactor = Determinant(minor, n - 1);
+      cells.push_back(tree_.Div((row + column) % 2 == 0 ? cofactor : tree_.Neg(cofactor), determinant));
+    }
+  }
+  return tree_.Matrix(matrix.text, matrix.rows, std::move(cells));
+}
+
+// kNoRef: a power that is not carried out.
+Ref Comparer::MatrixPower(Ref matrix, Ref exponent) {
+  const Node node = tree_[matrix];
+  if (tree_.Is(exponent, Kind::kSymbol)) {
+    const std::string& mark = tree_[exponent].text;
+    return mark == "T" || mark == "t" || mark == "top" || mark == "intercal" ? Transpose(node) : kNoRef;
+  }
+  if (tree_.IsNumber(exponent, -1)) return Inverse(node);
+  for (int64_t n = 2; n <= kMaxMatrixPower; ++n) {
+    if (tree_.IsNumber(exponent, n)) return MultiplyMatrices(std::vector<Ref>(static_cast<size_t>(n), matrix));
+  }
+  return kNoRef;
+}
+
 Ref Comparer::Rewrite(Ref ref) {
   if (ref == kNoRef || tree_[ref].kids.empty()) return ref;
   std::vector<Ref> kids = tree_[ref].kids;
@@ -127,15 +178,10 @@ Ref Comparer::Rewrite(Ref ref) {
       if (matrices) better = MultiplyMatrices(node.kids);
       break;
     case Kind::kPow:
-      if (is_matrix(node.kids[0]) && tree_.Is(node.kids[1], Kind::kNumber)) {
-        for (int64_t n = 2; n <= kMaxMatrixPower; ++n) {
-          if (tree_.IsNumber(node.kids[1], n))
-            better = MultiplyMatrices(std::vector<Ref>(static_cast<size_t>(n), node.kids[0]));
-        }
-      }
+      if (is_matrix(node.kids[0])) better = MatrixPower(node.kids[0], node.kids[1]);
       break;
     case Kind::kFunction:
-      if (node.text == "det" && is_matrix(node.kids[0])) {
+      if ((node.text == "det" || node.text == "abs") && is_matrix(node.kids[0])) {
         const Node inner = tree_[node.kids[0]];
         const auto n = static_cast<size_t>(inner.rows);
         if (n <= kMaxDeterminant && n * n == inner.kids.size()) better = Determinant(inner.kids, n);

@@ -68,6 +68,7 @@ Ref Time(Tree& tree, string_view cleaned) {
     }
     if (i < lower.size() && (IsAsciiLetter(lower[i]) || IsAsciiDigit(lower[i]))) compact += lower[i];
   }
+  if (compact == "noon" || compact == "midnight") return tree.New(Kind::kTime, compact == "noon" ? "720" : "0", {});
   const size_t begin = compact.find_first_not_of("0123456789");
   if (begin == 0 || begin == string_view::npos || begin > 4) return kNoRef;
   const string_view half = string_view(compact).substr(begin);
@@ -80,6 +81,65 @@ Ref Time(Tree& tree, string_view cleaned) {
   const int minute = minutes ? std::stoi(std::string(digits.substr(digits.size() - 2))) : 0;
   if (hour < 1 || hour > 12 || minute > 59) return kNoRef;
   return tree.New(Kind::kTime, std::to_string((hour % 12 + (pm ? 12 : 0)) * 60 + minute), {});
+}
+
+// "1776-07-04".
+Ref IsoDate(Tree& tree, string_view cleaned) {
+  const string_view text = TrimSpaces(cleaned);
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return kNoRef;
+  for (const size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
+    if (!IsAsciiDigit(text[i])) return kNoRef;
+  }
+  const auto part = [&](size_t at, size_t size) { return std::stoi(std::string(text.substr(at, size))); };
+  if (part(5, 2) < 1 || part(5, 2) > 12 || part(8, 2) < 1 || part(8, 2) > 31) return kNoRef;
+  return tree.New(Kind::kDate, fmt::format("{}-{}-{}", part(0, 4), part(5, 2), part(8, 2)), {});
+}
+
+// "two thirds", "three and a half", "minus five", "two dozen": TextKey has dropped the articles.
+std::optional<Rational> NumberInWords(string_view key) {
+  for (const string_view sign : {"minus ", "negative "}) {
+    if (!key.starts_with(sign)) continue;
+    const auto value = NumberInWords(key.substr(sign.size()));
+    return value.has_value() ? std::optional(Rational(0) - *value) : std::nullopt;
+  }
+  if (const auto whole = NumberWord(key)) return Rational(*whole);
+  if (key == "half") return Rational(1, 2);
+  if (key == "dozen") return Rational(12);
+  if (key.ends_with(" dozen")) {
+    const auto count = NumberWord(key.substr(0, key.size() - 6));
+    return count.has_value() ? std::optional(Rational(*count * 12)) : std::nullopt;
+  }
+  const size_t last = key.find_last_of(" -");
+  if (last == string_view::npos) return std::nullopt;
+  string_view count = key.substr(0, last);
+  const auto below = DenominatorWord(key.substr(last + 1));
+  if (!below.has_value()) return std::nullopt;
+  Rational whole(0);
+  if (const size_t joined = count.rfind(" and"); joined != string_view::npos) {
+    const auto first = NumberWord(count.substr(0, joined));
+    if (!first.has_value()) return std::nullopt;
+    whole = Rational(*first);
+    count = TrimSpaces(count.substr(joined + 4));
+  }
+  const auto above = count.empty() ? std::optional<int64_t>(1) : NumberWord(count);
+  if (!above.has_value()) return std::nullopt;
+  return whole + Rational(*above, *below);
+}
+
+// "no solution", "there are no real roots", "it has no solutions".
+bool SaysNothing(std::vector<string_view> words) {
+  const auto in = [](string_view word, std::initializer_list<string_view> list) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  while (!words.empty() && in(words[0], {"there", "is", "are", "it", "equation", "system", "has"})) {
+    words.erase(words.begin());
+  }
+  if (words.size() < 2 || words[0] != "no") return false;
+  words.erase(words.begin());
+  while (words.size() > 1 && in(words[0], {"real", "such", "integer", "possible", "valid"})) words.erase(words.begin());
+  if (words.size() == 2 && in(words[1], {"exist", "exists"})) words.pop_back();
+  return words.size() == 1 && in(words[0], {"solution", "solutions", "root", "roots", "value", "values", "number",
+                                            "numbers", "integer", "integers"});
 }
 
 bool OneOf(string_view key, std::initializer_list<string_view> list) {
@@ -102,11 +162,11 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   const std::vector<string_view> words = Words(key);
   if (words.empty()) return kNoRef;
   if (const Ref date = Date(tree, words); date != kNoRef) return date;
+  if (const Ref date = IsoDate(tree, cleaned); date != kNoRef) return date;
   if (const Ref time = Time(tree, cleaned); time != kNoRef) return time;
   if (key == "yes" || key == "no" || key == "true" || key == "false") return tree.New(Kind::kText, key, {});
-  if (const auto number = NumberWord(key)) return tree.Number(Rational(*number));
-  if (OneOf(key, {"no solution", "no solutions", "no real solution", "no real solutions", "none", "empty set",
-                  "there is no solution", "no such numbers exist"})) {
+  if (const auto number = NumberInWords(key)) return tree.Number(*number);
+  if (SaysNothing(words) || OneOf(key, {"none", "empty set"})) {
     return tree.New(Kind::kSet, "", {});
   }
   if (OneOf(key, {"undefined", "does not exist", "dne", "not defined"}))

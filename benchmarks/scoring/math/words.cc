@@ -152,6 +152,15 @@ string_view TrimSpaces(string_view text) {
 
 bool IsUnit(string_view word) { return Units().contains(word); }
 
+bool IsUnitLetter(string_view word) {
+  return word.size() == 1 && string_view("KLVWJNACFTHgmshl").find(word[0]) != string_view::npos;
+}
+
+bool IsCurrencyCode(string_view word) {
+  static const Set* const kCodes = new Set{"USD", "EUR", "GBP", "JPY", "CNY", "RMB", "INR", "CAD", "AUD", "CHF", "Rs"};
+  return kCodes->contains(word);
+}
+
 bool IsPercentWord(string_view word) {
   return word == "percent" || word == "pct" || word == "per cent" || word == "percents" || word == "percentage";
 }
@@ -190,6 +199,17 @@ std::optional<int64_t> NumberWord(string_view text) {
   if (rest.empty()) return *high * 1000;
   const auto low = WordUnderThousand(rest);
   return low.has_value() ? std::optional(*high * 1000 + *low) : std::nullopt;
+}
+
+std::optional<int64_t> DenominatorWord(string_view word) {
+  if (word == "half" || word == "halves") return 2;
+  if (word.ends_with('s')) word.remove_suffix(1);
+  if (word == "quarter") return 4;
+  if (word == "hundredth") return 100;
+  constexpr std::array<string_view, 8> kNames = {"third",   "fourth", "fifth", "sixth",
+                                                 "seventh", "eighth", "ninth", "tenth"};
+  const auto* const found = std::find(kNames.begin(), kNames.end(), word);
+  return found == kNames.end() ? std::nullopt : std::optional<int64_t>(3 + (found - kNames.begin()));
 }
 
 std::optional<int> MonthOf(string_view word) {

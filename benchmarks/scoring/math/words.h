@@ -16,13 +16,18 @@ bool IsAsciiSpace(char c);
 std::string LowerAscii(std::string_view text);
 std::string_view TrimSpaces(std::string_view text);
 
-bool IsUnit(std::string_view word);                     // "cm", "feet", "dollars"
+bool IsUnit(std::string_view word);  // "cm", "feet", "dollars"
+// The letter of a unit as behind a number in \text{...}: "K", "V", "m".
+bool IsUnitLetter(std::string_view word);
+bool IsCurrencyCode(std::string_view word);             // "USD", as it is written
 bool IsPercentWord(std::string_view word);              // "percent", "pct"
 bool IsConnective(std::string_view word);               // "and", "or", "und", "et", ...
 bool IsOrWord(std::string_view word);                   // of those, the ones that mean "or"
 std::optional<int64_t> MultiplierOf(std::string_view);  // "million" -> 1000000
 std::optional<int64_t> NumberWord(std::string_view);    // "twenty-one", "three hundred"
-std::optional<int> MonthOf(std::string_view word);      // "june", "jun" -> 6
+// "thirds" -> 3, to tenths, and hundredths.
+std::optional<int64_t> DenominatorWord(std::string_view word);
+std::optional<int> MonthOf(std::string_view word);  // "june", "jun" -> 6
 // "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.
 std::optional<std::string_view> PlainCommand(std::string_view word);
 bool IsGreek(std::string_view command);

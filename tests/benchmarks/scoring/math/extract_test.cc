@@ -12,6 +12,16 @@ struct Row {
   const char* step;
 };
 
+TEST(ExtractMath, StatementsOfManyLanguagesAndDigitsOfTheirScripts) {
+  for (const char* text : {"答案是 7", "答案：７", "La respuesta es 7", "La réponse est 7", "Die Antwort ist 7",
+                           "A resposta é 7", "Ответ: 7", "الإجابة هي ٧", "答えは７です", "정답은 7입니다", "उत्तर: ७",
+                           "The final answer is $7$. I hope it is correct."}) {
+    EXPECT_TRUE(JudgeMath(text, "7").equal()) << text << " gives " << ExtractMathAnswer(text).text;
+    EXPECT_FALSE(JudgeMath(text, "8").equal()) << text;
+  }
+  EXPECT_EQ(ExtractMathAnswer("то есть ３．５").text, "3.5");
+}
+
 TEST(ExtractMath, EachStepByExample) {
   const Row rows[] = {
       {"so \\boxed{3}. Not \\boxed{4}", "4", "boxed"},
