@@ -223,6 +223,12 @@ absl::Status SafetensorsWriter::Write(const char* data, size_t size) {
       if (errno == EINTR) continue;
       const int error = errno;
       Abandon();
+      if (error == EFAULT) {  // mapped bytes that are no longer there: where a touch would be SIGBUS
+        return DataLoss(
+            "{}: cannot write (nothing was left behind): what is copied lost bytes while it was read; run "
+            "again with a whole file that nothing writes to",
+            temporary_);
+      }
       return ErrnoStatus(temporary_, "cannot write (nothing was left behind)", error);
     }
     data += written;

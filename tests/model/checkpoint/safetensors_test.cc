@@ -186,6 +186,25 @@ TEST(SafetensorsTest, AStoppedWriterLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+// The kernel answers with EFAULT where a touch of the mapping would be SIGBUS.
+TEST(SafetensorsTest, WhatIsTruncatedWhileItIsCopiedIsNoFullDisk) {
+  const iha::testing::TempDir dir;
+  const std::string source = dir.File("source");
+  WriteText(source, std::string(8192, 'x'));
+  const auto mapped = MappedFile::Open(source);
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  std::filesystem::resize_file(source, 0);
+  {
+    auto writer = SafetensorsWriter::Create(dir.File("a"), {{"t", DType::kU8, {8192}}});
+    ASSERT_TRUE(writer.ok());
+    const absl::Status status = writer->Append(mapped->bytes());
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(Message(status), HasSubstr("what is copied lost bytes while it was read"));
+  }
+  std::filesystem::remove(source);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 TEST(TensorTest, HalfPrecisionWidensExactly) {
   EXPECT_EQ(F16ToF32(0x3c00), 1.0F);
   EXPECT_EQ(F16ToF32(0xc000), -2.0F);
