@@ -1,0 +1,25 @@
+// target.h: what a kernel's launcher takes and returns, for host code of either build.
+//
+// A launcher is declared once, in the contract header of its kernel: `GpuStatus Foo(const FooArgs&, GpuStream)`. In the
+// emulated library (any C++ compiler) a stream is a simt::Device and the call returns when the kernel is done; compiled
+// by nvcc, and for callers that define IHA_GPU_CUDA, it is a cudaStream_t and the call only enqueues. Status 0 is
+// success; else CUDA's error code, or 1 when the emulator found an error (Device::report() says which).
+#pragma once
+
+#if defined(__CUDACC__) || defined(IHA_GPU_CUDA)
+struct CUstream_st;
+namespace iha::kernels {
+using GpuStream = CUstream_st*;
+}
+#else
+namespace iha::kernels {
+namespace simt {
+class Device;
+}
+using GpuStream = simt::Device*;
+}  // namespace iha::kernels
+#endif
+
+namespace iha::kernels {
+using GpuStatus = int;
+}
