@@ -63,8 +63,8 @@ class Allocation {
 
 struct LaunchConfig {
   const char* name = "kernel";
-  Dim3 grid;
-  Dim3 block;
+  Dim3 grid = {};
+  Dim3 block = {};
   size_t shared_bytes = 0;  // dynamic; exact
 };
 

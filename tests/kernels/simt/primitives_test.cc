@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "kernels/simt/device.h"
@@ -111,13 +112,12 @@ TEST(SimtPrimitives, VotesMatchesAndReductionsOverDisjointMasks) {
     std::vector<uint32_t> value(kWarp);
     for (uint32_t& v : value) v = static_cast<uint32_t>(bits()) % (round % 2 == 0 ? 3 : 1);
     struct Got {
-      uint32_t ballot, any, all, match, match_all, sum, smallest, largest, conjunction, disjunction, parity;
-      int32_t least;
+      uint32_t ballot = 0, any = 0, all = 0, match = 0, match_all = 0, sum = 0, smallest = 0, largest = 0;
+      uint32_t conjunction = 0, disjunction = 0, parity = 0;
+      int32_t least = 0;
     };
-    const auto got = RunWarp<uint32_t>([] { return 0u; });
     Device device({.seed = static_cast<uint64_t>(round)});
-    Buffer<Got> out(device, kWarp);
-    Got* p = out.data();
+    std::vector<Got> out(kWarp);  // memory of the test, not the device's
     const auto report = device.Launch({.name = "votes", .block = {kWarp, 1, 1}}, [&] {
       const uint32_t lane = ptx::Lane(), mask = (split >> lane & 1) != 0 ? split : ~split, v = value[lane];
       Got g{};
@@ -133,8 +133,7 @@ TEST(SimtPrimitives, VotesMatchesAndReductionsOverDisjointMasks) {
       g.disjunction = ptx::ReduceOr(mask, v);
       g.parity = ptx::ReduceXor(mask, v);
       g.least = ptx::ReduceMin(mask, -static_cast<int32_t>(v));
-      out.data()[lane] = g;  // host memory of the test, not the device's: only the values count here
-      (void)p;
+      out[lane] = g;
     });
     ASSERT_TRUE(report.ok()) << report.message;
     for (uint32_t lane = 0; lane < kWarp; ++lane) {
@@ -158,7 +157,7 @@ TEST(SimtPrimitives, VotesMatchesAndReductionsOverDisjointMasks) {
       want.any = want.ballot != 0;
       want.all = want.ballot == 0;
       want.match_all = want.match == members ? members : 0;
-      const Got& g = out.data()[lane];
+      const Got& g = out[lane];
       EXPECT_EQ(std::tie(g.ballot, g.any, g.all, g.match, g.match_all, g.sum, g.smallest, g.largest, g.conjunction,
                          g.disjunction, g.parity, g.least),
                 std::tie(want.ballot, want.any, want.all, want.match, want.match_all, want.sum, want.smallest,
@@ -270,7 +269,7 @@ TEST(SimtPrimitives, CopiesLandInGroups) {
   }
 }
 
-// A multiplication that only some lanes of each warp take part in: masks that branch.
+// Lanes of one warp in different branches, each with the mask of its branch.
 TEST(SimtPrimitives, DivergedLanesUseTheirOwnMasks) {
   const auto got = RunWarp<uint32_t>([] {
     const uint32_t lane = ptx::Lane();

@@ -6,7 +6,7 @@
 #include "kernels/simt/device.h"
 #include "kernels/support/small_float.h"
 #include "tests/kernels/kernel_test_util.h"
-#include "tests/kernels/simt/seeded_kernels.h"
+#include "tests/kernels/simt/seeded_kernels.cuh"
 
 namespace iha::kernels {
 namespace {

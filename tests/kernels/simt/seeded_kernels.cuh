@@ -1,4 +1,4 @@
-// seeded_kernels.h: small kernels in the manner of ours, each with bugs that a number switches on (0: none).
+// seeded_kernels.cuh: small kernels in the manner of ours, each with bugs that a number switches on (0: none).
 //
 // Device text for both compilers. seeded_bugs_test.cc runs every bug and expects the emulator, or the result, to show
 // it.
