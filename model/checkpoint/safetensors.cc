@@ -15,6 +15,7 @@
 #include "common/status_macros.h"
 #include "model/checkpoint/json_check.h"
 #include "model/checkpoint/json_fields.h"
+#include "model/checkpoint/temporary_folder.h"
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are read as stored");
 
@@ -188,37 +189,43 @@ absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& p
   if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) {
     return InvalidArgument("{}: is not a regular file, expected a file to replace or a new name", path);
   }
-  const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(temporary, "cannot create", errno);
-  SafetensorsWriter writer(path, temporary, fd, offset);
+  RemoveAbandoned(path);
+  std::string temporary;
+  UniqueFd fd;
+  for (int n = 0; !fd.valid(); ++n) {
+    temporary = TemporaryName(path, n);
+    fd = UniqueFd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!fd.valid() && errno != EEXIST) return ErrnoStatus(temporary, "cannot create", errno);
+    if (fd.valid() && !ClaimTemporary(temporary, fd)) fd.Close();
+  }
+  SafetensorsWriter writer(path, temporary, std::move(fd), offset);
   const uint64_t size = text.size();
   IHA_RETURN_IF_ERROR(writer.Write(reinterpret_cast<const char*>(&size), 8));
   IHA_RETURN_IF_ERROR(writer.Write(text.data(), text.size()));
   return writer;
 }
 
-SafetensorsWriter::SafetensorsWriter(std::string path, std::string temporary, int fd, int64_t remaining)
-    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd), remaining_(remaining) {}
+SafetensorsWriter::SafetensorsWriter(std::string path, std::string temporary, UniqueFd fd, int64_t remaining)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)), remaining_(remaining) {}
 
 SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
-      fd_(std::exchange(other.fd_, -1)),
+      fd_(std::move(other.fd_)),
       remaining_(other.remaining_),
       stop_(other.stop_) {}
 
 SafetensorsWriter::~SafetensorsWriter() { Abandon(); }
 
 void SafetensorsWriter::Abandon() {
-  if (fd_ < 0) return;
-  ::close(std::exchange(fd_, -1));
-  ::unlink(temporary_.c_str());
+  if (!fd_.valid()) return;
+  ::unlink(temporary_.c_str());  // before the lock goes
+  fd_.Close();
 }
 
 absl::Status SafetensorsWriter::Write(const char* data, size_t size) {
   while (size > 0) {
-    const ssize_t written = ::write(fd_, data, size);
+    const ssize_t written = ::write(fd_.get(), data, size);
     if (written < 0) {
       if (errno == EINTR) continue;
       const int error = errno;
@@ -238,7 +245,7 @@ absl::Status SafetensorsWriter::Write(const char* data, size_t size) {
 }
 
 absl::Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
-  if (fd_ < 0) return Internal("{}: append after the end", path_);
+  if (!fd_.valid()) return Internal("{}: append after the end", path_);
   if (stop_ != nullptr && *stop_) {
     return absl::CancelledError("interrupted; nothing was left behind, run the same command again");
   }
@@ -248,14 +255,14 @@ absl::Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
 }
 
 absl::Status SafetensorsWriter::Finish() {
-  if (fd_ < 0) return Internal("{}: finished twice", path_);
+  if (!fd_.valid()) return Internal("{}: finished twice", path_);
   if (remaining_ != 0) return Internal("{}: {} planned bytes were not appended", path_, remaining_);
-  if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (::fsync(fd_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     Abandon();
     return ErrnoStatus(path_, "cannot finish (nothing was left behind)", error);
   }
-  ::close(std::exchange(fd_, -1));
+  fd_.Close();
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   const int folder_fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd >= 0) {  // the rename itself must survive a power cut too

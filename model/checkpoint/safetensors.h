@@ -4,8 +4,9 @@
 // a header longer than the file or 100 MB, unknown dtypes, shapes whose size overflows or differs from the offsets,
 // overlaps, gaps, bytes after the last tensor, duplicate names. Errors are InvalidArgument / DataLoss / NotFound and
 // name file, tensor, found, expected, what to do. Nothing is executed. Thread: const members from any.
-// Writer: bytes go to FILE.tmp.PID, then fsync, then rename: a reader sees the old file or the whole new one. What is
-// no regular file is never replaced (InvalidArgument).
+// Writer: bytes go to FILE.tmp.HOST.PID, then fsync, then rename: a reader sees the old file or the whole new one. What
+// a killed writer left is removed by the next one of the same FILE on the same host. What is no regular file is never
+// replaced (InvalidArgument).
 // Format: https://huggingface.co/docs/safetensors (8-byte header length, JSON header, data).
 #pragma once
 
@@ -19,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file.h"
 #include "model/checkpoint/mapped_file.h"
 #include "model/checkpoint/tensor.h"
 
@@ -72,13 +74,13 @@ class SafetensorsWriter {
   absl::Status Finish();
 
  private:
-  SafetensorsWriter(std::string path, std::string temporary, int fd, int64_t remaining);
+  SafetensorsWriter(std::string path, std::string temporary, UniqueFd fd, int64_t remaining);
   absl::Status Write(const char* data, size_t size);
   void Abandon();
 
   std::string path_;
   std::string temporary_;
-  int fd_ = -1;
+  UniqueFd fd_;  // locked, see temporary_folder.h
   int64_t remaining_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
 };

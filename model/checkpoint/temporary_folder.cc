@@ -32,7 +32,19 @@ UniqueFd OpenFolder(const std::string& path) {
 
 bool TryLock(const UniqueFd& folder) { return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0; }
 
-void RemoveAbandoned(const std::string& prefix) {
+bool StillNamed(const std::string& path, const UniqueFd& fd) {
+  struct stat here = {}, open = {};
+  return ::lstat(path.c_str(), &here) == 0 && ::fstat(fd.get(), &open) == 0 && here.st_ino == open.st_ino;
+}
+
+}  // namespace
+
+std::string TemporaryName(const std::string& target, int n) {
+  return fmt::format("{}{}{}", PrefixOf(target), ::getpid(), n == 0 ? "" : fmt::format(".{}", n));
+}
+
+void RemoveAbandoned(const std::string& target) {
+  const std::string prefix = PrefixOf(target);
   const fs::path parent = fs::path(prefix).parent_path();
   const std::string name = fs::path(prefix).filename().string();
   std::error_code error;
@@ -40,19 +52,18 @@ void RemoveAbandoned(const std::string& prefix) {
     const std::string path = it->path().string(), found = it->path().filename().string();
     if (!found.starts_with(name) || found.find_first_not_of("0123456789.", name.size()) != std::string::npos) continue;
     std::error_code ignored;
-    if (const UniqueFd folder = OpenFolder(path); folder.valid() && TryLock(folder)) fs::remove_all(path, ignored);
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info = {};
+    if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))) continue;
+    if (TryLock(fd) && StillNamed(path, fd)) fs::remove_all(path, ignored);
   }
 }
 
-// Locks what this process has just made. False: another process took it for abandoned meanwhile, as it had no lock yet.
-// Where the file system knows no locks, none is taken, and nobody removes anything.
-bool Claim(const std::string& path, const UniqueFd& folder) {
-  if (!TryLock(folder) && errno == EWOULDBLOCK) return false;
-  struct stat here = {}, open = {};
-  return ::lstat(path.c_str(), &here) == 0 && ::fstat(folder.get(), &open) == 0 && here.st_ino == open.st_ino;
+bool ClaimTemporary(const std::string& path, const UniqueFd& fd) {
+  // Where the file system knows no locks, none is taken, and nobody removes anything.
+  if (!TryLock(fd) && errno == EWOULDBLOCK) return false;
+  return StillNamed(path, fd);
 }
-
-}  // namespace
 
 std::string NormalFolder(const std::string& out) {
   fs::path target = fs::path(out).lexically_normal();
@@ -70,18 +81,18 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& targe
   if (target.empty()) return InvalidArgument("output folder: its name is empty; give the path of a new folder");
   const fs::path parent = fs::path(target).parent_path();
   if (!parent.empty()) IHA_RETURN_IF_ERROR(MakeFolders(parent.string()));
-  const std::string prefix = PrefixOf(target);
-  RemoveAbandoned(prefix);
+  RemoveAbandoned(target);
   for (int i = 0;; ++i) {
     // A second number tells apart the folders of one process, and of equal PIDs in several containers.
-    std::string path = fmt::format("{}{}{}", prefix, ::getpid(), i == 0 ? "" : fmt::format(".{}", i));
+    std::string path = TemporaryName(target, i);
     if (::mkdir(path.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;
       return ErrnoStatus(path, "cannot make this folder", errno);
     }
     UniqueFd folder = OpenFolder(path);
     if (!folder.valid() && errno != ENOENT) return ErrnoStatus(path, "cannot open this folder", errno);
-    if (folder.valid() && Claim(path, folder)) return TemporaryFolder(target, std::move(path), std::move(folder));
+    if (folder.valid() && ClaimTemporary(path, folder))
+      return TemporaryFolder(target, std::move(path), std::move(folder));
   }
 }
 

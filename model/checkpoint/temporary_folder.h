@@ -19,6 +19,13 @@ std::string NormalFolder(const std::string& out);
 // Something other than an empty folder lies there (what cannot be looked at counts as absent).
 bool IsTaken(const std::string& folder);
 
+// A file or folder in the making is called TARGET.tmp.HOST.PID, with ".N" where that is taken, and locked.
+std::string TemporaryName(const std::string& target, int n);
+// Locks what this process has just made. False: another process took it for abandoned before it was locked.
+bool ClaimTemporary(const std::string& path, const UniqueFd& fd);
+// Removes the files and folders in the making for `target` on this host that no living process has locked.
+void RemoveAbandoned(const std::string& target);
+
 class TemporaryFolder {
  public:
   // `target`: as NormalFolder gives it. Its parents are made.

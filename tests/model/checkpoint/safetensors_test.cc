@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <bit>
@@ -84,6 +87,34 @@ TEST(SafetensorsTest, AnUnfinishedWriterLeavesNothing) {
     EXPECT_EQ(writer->Finish().code(), absl::StatusCode::kInternal);
   }
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(SafetensorsTest, WhatAKilledWriterLeftIsRemovedAndALivingOnesIsNot) {
+  const iha::testing::TempDir dir;
+  const std::string path = dir.path() + "/a";
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(dir.path()), std::filesystem::directory_iterator());
+  };
+  const std::vector<float> one{1};
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto writer = SafetensorsWriter::Create(path, {{"t", DType::kF32, {2}}});
+    if (writer.ok() && writer->Append(BytesOf(one)).ok()) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(count(), 1);  // left behind
+  auto living = SafetensorsWriter::Create(path, {{"t", DType::kF32, {1}}});
+  ASSERT_TRUE(living.ok()) << living.status();
+  EXPECT_EQ(count(), 1);
+  ASSERT_TRUE(WriteSafetensors(path, {{{"t", DType::kF32, {1}}, BytesOf(one)}}).ok());
+  EXPECT_EQ(count(), 2);  // the file, and the living one's
+  ASSERT_TRUE(living->Append(BytesOf(one)).ok());
+  EXPECT_TRUE(living->Finish().ok());
+  EXPECT_EQ(count(), 1);
 }
 
 struct BadCase {
