@@ -56,12 +56,14 @@ absl::StatusOr<std::vector<Continuation>> PromptEncoder::EncodeChoices(const Pro
   const size_t kept = LengthWithoutTrailingSpace(prompt.text);
   const std::string context = prompt.text.substr(0, kept);
   const std::vector<int32_t> context_ids = prompt.text.empty() ? std::vector<int32_t>() : encode(context);
+  // A prompt of white space alone may have no tokens either.
+  const std::vector<int32_t> behind =
+      context_ids.empty() && prefix.has_value() ? std::vector<int32_t>{*prefix} : context_ids;
   std::vector<Continuation> split;
   for (const std::string& choice : prompt.choices) {
-    Continuation& out = split.emplace_back(Continuation{.context = context_ids, .tokens = {}});
+    Continuation& out = split.emplace_back(Continuation{.context = behind, .tokens = {}});
     if (prompt.text.empty()) {
       out.tokens = tokenizer_->Encode(choice, {.add_special = false});
-      if (prefix.has_value()) out.context = {*prefix};
       // The choice brings that token itself.
       if (!out.tokens.empty() && out.tokens.front() == prefix) out.tokens.erase(out.tokens.begin());
     } else {

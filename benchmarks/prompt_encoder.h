@@ -26,9 +26,9 @@ class PromptEncoder {
 
   // The choices of a likelihood benchmark's prompt (plain form), in order, split as lm-evaluation-harness 0.4.13 splits
   // them (api/model.py _encode_pair, models/huggingface.py): white space at the prompt's end goes to the choice, and
-  // what is scored is whatever the tokens of prompt + choice have more than those of the prompt. Behind an empty prompt
-  // stands the checkpoint's bos token, else its eos token. InvalidArgument besides: a choice without a token of its
-  // own, nothing to score it behind.
+  // what is scored is whatever the tokens of prompt + choice have more than those of the prompt. Behind a prompt
+  // without tokens (empty; or white space alone, where that program stops) stands the checkpoint's bos token, else its
+  // eos token. InvalidArgument besides: a choice without a token of its own, nothing to score it behind.
   absl::StatusOr<std::vector<Continuation>> EncodeChoices(const Prompt& prompt) const;
 
  private:

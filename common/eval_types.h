@@ -22,7 +22,8 @@ struct SamplingParams {
   int32_t top_k = 0;             // 0 = off
   int32_t samples = 1;           // k samples an item
   uint64_t seed = 1234;          // enters the random stream's key only
-  int32_t max_new_tokens = 256;  // generation limit, in tokens
+  int32_t max_new_tokens = 256;  // generation limit, in tokens; 0 = nothing is drawn, choices are scored
+  bool draws() const { return max_new_tokens > 0; }
   bool operator==(const SamplingParams&) const = default;
 };
 

@@ -110,8 +110,9 @@ std::string Describe(const SweepEntry& entry) {
     separator = '&';
   }
   const SamplingParams& s = entry.sampling;
-  text += fmt::format(" k={} T={} top_p={} top_k={} seed={} max_new_tokens={}", s.samples, s.temperature, s.top_p,
-                      s.top_k, s.seed, s.max_new_tokens);
+  text += s.draws() ? fmt::format(" k={} T={} top_p={} top_k={} seed={} max_new_tokens={}", s.samples, s.temperature,
+                                  s.top_p, s.top_k, s.seed, s.max_new_tokens)
+                    : " scored by log-likelihood";
   if (entry.limit.has_value()) text += fmt::format(" limit={}", *entry.limit);
   return text;
 }

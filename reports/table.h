@@ -58,7 +58,8 @@ absl::Status CheckTableOptions(const SweepSpec& spec, const TableOptions& option
 
 absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options);
 
-// "gsm8k?fewshot=5 k=5 T=0.6 top_p=1 top_k=0 seed=1234 max_new_tokens=256 limit=24": an entry in one line.
+// "gsm8k?fewshot=5 k=5 T=0.6 top_p=1 top_k=0 seed=1234 max_new_tokens=256 limit=24": an entry in one line. Where
+// nothing is drawn: "choice:FILE?delimiter=_ scored by log-likelihood".
 std::string Describe(const SweepEntry& entry);
 
 // A rational in [-1, 1] as a percentage with `decimals` digits, half away from zero: "8.34", "-1.20".

@@ -222,7 +222,7 @@ BenchmarkInfo ChoiceInfo(const std::string& name) {
       {"acc_norm", "its acc_norm: the same of log-likelihood / characters of the choice, the delimiter not counted"},
   };
   info.default_metrics = {"acc", "acc_norm"};
-  info.default_sampling.max_new_tokens = 1;
+  info.default_sampling.max_new_tokens = 0;
   info.likelihood = true;
   return info;
 }

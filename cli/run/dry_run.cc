@@ -99,13 +99,11 @@ absl::StatusOr<std::vector<JobCost>> CostsOf(const coordinator::SweepPlan& plan,
     if (counter == nullptr) {
       IHA_ASSIGN_OR_RETURN(counter, PromptCounter::Open(folder));
     }
-    const benchmarks::Benchmark& benchmark = *opened[static_cast<size_t>(job.spec.entry_index)];
-    const auto prompts = counter->Count(benchmark, job.spec.items);
+    const auto prompts = counter->Count(*opened[static_cast<size_t>(job.spec.entry_index)], job.spec.items);
     if (!prompts.ok()) return Annotate(prompts.status(), model);
     const SamplingParams& sampling = job.spec.entry.sampling;
     cost.prompt_tokens = *prompts;
-    cost.tokens = *prompts;
-    if (!benchmark.info().likelihood) cost.tokens += job.spec.items * sampling.samples * sampling.max_new_tokens;
+    cost.tokens = *prompts + job.spec.items * sampling.samples * sampling.max_new_tokens;
   }
   return costs;
 }

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "benchmarks/benchmark.h"
 #include "cli/choices_json.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -52,14 +51,13 @@ void AppendSamples(const coordinator::SampleRow& row, std::string& out) {
     out += Line(base);
     return;
   }
-  const auto info = benchmarks::FindBenchmark(row.job.spec.entry.benchmark.name);
-  const bool likelihood = info.ok() && info->likelihood;
+  const bool drawn = row.job.spec.entry.sampling.draws();
   for (size_t s = 0; s < row.item.samples.size(); s++) {
     const Generation& generation = row.generations[s];
     Json json = base;
     json["sample"] = s;
     json["generation"] = generation.key.Hex();
-    const auto choices = likelihood ? ChoicesJson(generation.text, {}) : std::nullopt;
+    const auto choices = drawn ? std::nullopt : ChoicesJson(generation.text, {});
     if (choices.has_value()) {
       json["choices"] = *choices;
     } else {

@@ -19,7 +19,7 @@ constexpr size_t kMaxOptionBytes = 65536;
 constexpr size_t kMaxModels = 1000;
 constexpr size_t kMaxEntries = 1000;
 
-absl::Status ValidateSampling(const SamplingParams& p, const std::string& where) {
+absl::Status ValidateSampling(const SamplingParams& p, bool likelihood, const std::string& where) {
   if (!(p.temperature >= 0 && p.temperature <= kMaxTemperature)) {
     return InvalidArgument("{}: temperature {}; expected a number from 0 (greedy) to {}", where, p.temperature,
                            kMaxTemperature);
@@ -31,8 +31,9 @@ absl::Status ValidateSampling(const SamplingParams& p, const std::string& where)
   if (p.samples < 1 || p.samples > kMaxSamples) {
     return InvalidArgument("{}: samples {}; expected 1 to {}", where, p.samples, kMaxSamples);
   }
-  if (p.max_new_tokens < 1 || p.max_new_tokens > kMaxNewTokens) {
-    return InvalidArgument("{}: max_new_tokens {}; expected 1 to {}", where, p.max_new_tokens, kMaxNewTokens);
+  const int32_t fewest = likelihood ? 0 : 1;  // 0: as a normalized entry says it
+  if (p.max_new_tokens < fewest || p.max_new_tokens > kMaxNewTokens) {
+    return InvalidArgument("{}: max_new_tokens {}; expected {} to {}", where, p.max_new_tokens, fewest, kMaxNewTokens);
   }
   return absl::OkStatus();
 }
@@ -104,7 +105,7 @@ absl::Status NormalizeLikelihood(const benchmarks::BenchmarkInfo& info, const st
 }
 
 absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::string& where, SweepEntry* entry) {
-  IHA_RETURN_IF_ERROR(ValidateSampling(entry->sampling, where));
+  IHA_RETURN_IF_ERROR(ValidateSampling(entry->sampling, benchmark.info().likelihood, where));
   if (benchmark.info().likelihood) {
     IHA_RETURN_IF_ERROR(NormalizeLikelihood(benchmark.info(), where, &entry->sampling));
   }

@@ -25,7 +25,8 @@ auto HeadOf(const Item& item) {
   return std::tuple(item.group->maker != nullptr, item.group->head_offset, item.group->key);
 }
 
-// Tables are chains: sequences that hold the same block at b hold the same ones before it.
+// Tables are chains: sequences that hold the same block at b hold the same ones before it. With windows there are
+// exceptions (a cached block was computed anew); they cost time alone, as each block's identity is compared again.
 bool Share(const Item& a, const Item& b) {
   const size_t at = std::max(a.first, b.first);
   return at <= std::min(a.last, b.last) && BlockIdentity(*a.group, at) == BlockIdentity(*b.group, at);

@@ -82,7 +82,7 @@ SamplingParams Read(const wire::SamplingParams& in, const Check& at) {
   out.top_k = at.Int32("top_k", in.top_k(), 0, std::numeric_limits<int32_t>::max());
   out.samples = at.Int32("samples", in.samples(), 1, kMaxSamples);
   out.seed = in.seed();
-  out.max_new_tokens = at.Int32("max_new_tokens", in.max_new_tokens(), 1, kMaxTokens);
+  out.max_new_tokens = at.Int32("max_new_tokens", in.max_new_tokens(), 0, kMaxTokens);
   return out;
 }
 

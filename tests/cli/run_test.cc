@@ -291,6 +291,8 @@ TEST_F(RunTest, ChoicesFromFileToTable) {
   ASSERT_EQ(one.exit.code, 0) << one.err;
   EXPECT_THAT(one.out, AllOf(HasSubstr(" acc |"), HasSubstr(" acc_norm |"), HasSubstr("12/12")));
   EXPECT_THAT(one.out, ::testing::Not(HasSubstr("length limit"))) << "no score is cut short";
+  EXPECT_THAT(one.out, HasSubstr("&prompt={question} scored by log-likelihood ")) << "nor is anything said to be drawn";
+  EXPECT_THAT(one.out, ::testing::Not(HasSubstr("max_new_tokens")));
   ASSERT_EQ(run("three", {"--workers", "3"}).exit.code, 0);
   const RunResult killed = run("killed", {"--workers", "2", "--worker-fault", "worker.sample.done:kill:5"});
   ASSERT_EQ(killed.exit.code, 0) << killed.err;

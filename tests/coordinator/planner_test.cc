@@ -60,6 +60,10 @@ TEST(Planner, SamplingHasNoPartInScoring) {
   const auto same = Plan(other, open);
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_EQ(same->id, plain->id);
+  EXPECT_FALSE(plain->spec.entries[0].sampling.draws());
+  const auto again = Plan(plain->spec, open);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->id, plain->id);
   for (const bool samples : {true, false}) {
     SweepSpec bad = spec;
     if (samples) {

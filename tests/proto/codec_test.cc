@@ -219,7 +219,7 @@ TEST(Codec, RefusesBadSweeps) {
   EXPECT_THAT(sampling([](auto& s) { s.set_temperature(std::numeric_limits<double>::infinity()); }), HasSubstr("inf"));
   EXPECT_THAT(sampling([](auto& s) { s.set_top_k(-1); }), HasSubstr("top_k"));
   EXPECT_THAT(sampling([](auto& s) { s.set_samples(0); }), HasSubstr("samples"));
-  EXPECT_THAT(sampling([](auto& s) { s.set_max_new_tokens(0); }), HasSubstr("max_new_tokens"));
+  EXPECT_THAT(sampling([](auto& s) { s.set_max_new_tokens(-1); }), HasSubstr("max_new_tokens"));
   EXPECT_THAT(refusal([](Spec& m) { m.clear_models(); }), HasSubstr("SweepSpec.models: found nothing"));
   EXPECT_THAT(refusal([](Spec& m) { m.clear_entries(); }), HasSubstr("SweepSpec.entries"));
   EXPECT_THAT(refusal([](Spec& m) { m.clear_numerics(); }), HasSubstr("SweepSpec.numerics"));

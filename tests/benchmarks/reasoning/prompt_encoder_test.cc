@@ -39,8 +39,8 @@ TEST(PromptEncoder, OneBosAndThePromptsDay) {
   EXPECT_EQ(*encoder.Encode(prompt), (Ids{10, 0, 2, 0, 1, 9}));
 }
 
-// Digits, "<s>" (10), a space (11) and "12" as one token (12).
-std::shared_ptr<const tokenizer::Tokenizer> Merging(const char* config) {
+// Digits, "<s>" (10), a space (11) and "12" as one token (12). `adds`: "<s>" stands before every text.
+std::shared_ptr<const tokenizer::Tokenizer> Merging(const char* config, bool adds = true) {
   std::string vocab;
   for (int i = 0; i < 10; ++i) vocab += fmt::format("\"{0}\": {0},", i);
   const std::string json = fmt::format(
@@ -48,8 +48,8 @@ std::shared_ptr<const tokenizer::Tokenizer> Merging(const char* config) {
           "added_tokens": [{{"id": 10, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false,
                             "normalized": false, "special": true}}],
           "post_processor": {{"type": "TemplateProcessing", "special_tokens": {{"<s>": {{"id": "<s>", "ids": [10]}}}},
-              "single": [{{"SpecialToken": {{"id": "<s>"}}}}, {{"Sequence": {{"id": "A"}}}}]}}}})",
-      vocab);
+              "single": [{}{{"Sequence": {{"id": "A"}}}}]}}}})",
+      vocab, adds ? R"({"SpecialToken": {"id": "<s>"}}, )" : "");
   auto tokenizer = tokenizer::Tokenizer::FromJson(json, config);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return *std::move(tokenizer);
@@ -58,11 +58,12 @@ std::shared_ptr<const tokenizer::Tokenizer> Merging(const char* config) {
 using Split = std::vector<std::pair<Ids, Ids>>;  // context, what is scored
 constexpr char kBos[] = R"({"bos_token": "<s>"})";
 
-Split SplitOf(const std::string& text, const std::vector<std::string>& choices, const char* config = kBos) {
+Split SplitOf(const std::string& text, const std::vector<std::string>& choices, const char* config = kBos,
+              bool adds = true) {
   Prompt prompt;
   prompt.text = text;
   prompt.choices = choices;
-  const auto encoded = PromptEncoder(Merging(config)).EncodeChoices(prompt);
+  const auto encoded = PromptEncoder(Merging(config, adds)).EncodeChoices(prompt);
   EXPECT_TRUE(encoded.ok()) << encoded.status();
   Split split;
   for (const Continuation& choice : encoded.value_or(std::vector<Continuation>())) {
@@ -107,6 +108,8 @@ TEST(ChoiceEncoder, BehindNothingStandsBosOrEos) {
   EXPECT_EQ(SplitOf("", {"12"}, R"({"eos_token": "<s>"})"), (Split{{{10}, {12}}}));
   EXPECT_EQ(SplitOf("", {"12"}, R"({"bos_token": "7", "eos_token": "<s>"})"), (Split{{{7}, {12}}}));
   EXPECT_EQ(SplitOf("", {"<s>3"}), (Split{{{10}, {3}}})) << "it is there already";
+  EXPECT_EQ(SplitOf("  ", {"5", " 4"}, kBos, /*adds=*/false), (Split{{{10}, {11, 11, 5}}, {{10}, {11, 11, 11, 4}}}))
+      << "a prompt of space alone has no tokens either";
   EXPECT_EQ(SplitOf("<s>3", {"4"}), (Split{{{10, 3}, {4}}})) << "a text with its own bos gets no other";
   Prompt prompt;
   prompt.choices = {"4"};
