@@ -61,7 +61,7 @@ struct EngineCounters {
 
 class Engine {
  public:
-  // ResourceExhausted: the budget holds not even one block, or the memory cannot be had. InvalidArgument: options.
+  // ResourceExhausted: the budget holds not a block of each layer group, or no such memory. InvalidArgument: options.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(std::unique_ptr<model::Backend> backend,
                                                         TextDecoderFactory decoders, const EngineOptions& options);
   // Cancels what is outstanding: callbacks get Cancelled, on the engine's thread if there is one. Joins the thread.
@@ -95,7 +95,7 @@ class Engine {
 
   const model::ModelInfo& info() const { return info_; }
   EngineCounters counters() const;
-  // For tests that call Step: ENG-2 .. ENG-6 hold between steps.
+  // For tests that call Step: ENG-2 .. ENG-6 and ENG-10 hold between steps.
   absl::Status CheckInvariants() const { return scheduler_.CheckInvariants(); }
 
  private:

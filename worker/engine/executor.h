@@ -19,7 +19,7 @@ namespace iha::engine {
 class Executor {
  public:
   // Reserves a cache of as many whole blocks as fit into `kv_bytes`. ResourceExhausted, naming bytes needed and
-  // available: not even one block fits, or the backend cannot have the memory.
+  // available: not a block of each layer group fits, or the backend cannot have the memory.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(std::unique_ptr<model::Backend> backend, int64_t kv_bytes);
 
   // Copies, then the forward pass. ResourceExhausted: run less at once. Any other error: the step is lost.

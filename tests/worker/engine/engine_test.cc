@@ -281,7 +281,13 @@ TEST(Engine, BadOptionsAreNamed) {
   options.kv_bytes = BlockBytes() - 1;
   auto engine = Engine::Create(std::make_unique<model::FakeModel>(model::FakeOptions{}), ByteDecoders(), options);
   EXPECT_EQ(engine.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(engine.status().message(), "KV cache: one block of 64 tokens needs 1024 bytes, the budget has 1023");
+  EXPECT_EQ(engine.status().message(),
+            "KV cache: a block of 64 tokens in 1 layer group(s) needs 1024 bytes, the budget has 1023");
+  options.kv_bytes = 3 * BlockBytes() - 1;
+  engine = Engine::Create(std::make_unique<model::FakeModel>(model::FakeOptions{.windows = {0, 64, 64}}),
+                          ByteDecoders(), options);
+  EXPECT_EQ(engine.status().message(),
+            "KV cache: a block of 64 tokens in 3 layer group(s) needs 3072 bytes, the budget has 3071");
   options.kv_bytes = 1 << 20;
   options.scheduler.chunk_tokens = 0;
   engine = Engine::Create(std::make_unique<model::FakeModel>(model::FakeOptions{}), ByteDecoders(), options);
