@@ -131,6 +131,9 @@ TEST_F(BadInput, RunNamesTheFlag) {
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo?limit=3"}, 2, "give --limit 3");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo&samples=5"}, 2, "options begin with '?'");
   Expect({"iha-eval", "run"}, 2, "give --model DIR and --bench SPEC, or --sweep FILE");
+  Expect({"iha-eval", "run", "--model", Path("fake")}, 2, "--bench is missing; give --model DIR and --bench SPEC");
+  Expect({"iha-eval", "run", "--bench", "gsm8k_demo"}, 2, "--model is missing");
+  Expect({"iha-eval", "run"}, 2, "nothing to run");
   Expect({"iha-eval", "run", "--model", Path("none"), "--bench", "gsm8k_demo"}, 3, "not a directory");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_dmeo"}, 2, "did you mean \"gsm8k_demo\"?");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--limit", "0"}, 2, "--limit");
