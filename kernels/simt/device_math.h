@@ -1,0 +1,32 @@
+// device_math.h: small pieces that several kernels share, over ptx.h.
+//
+// Eight16 is 16 bytes of bf16, the width in which kernels read and write rows. Functions of one thread, or of the lanes
+// that the comment names; values in fp32.
+#pragma once
+
+#include "kernels/simt/ptx.h"
+
+namespace iha::kernels {
+
+using Eight16 = ptx::Pack<uint32_t, 4>;
+
+IHA_DEVICE void Widen(const Eight16& from, float (&to)[8]) {
+  for (int i = 0; i < 4; ++i) {
+    to[2 * i] = ptx::LowBF16(from.v[i]);
+    to[2 * i + 1] = ptx::HighBF16(from.v[i]);
+  }
+}
+IHA_DEVICE Eight16 Narrow(const float (&from)[8]) {
+  Eight16 to;
+  for (int i = 0; i < 4; ++i) to.v[i] = ptx::PackBF16(from[2 * i], from[2 * i + 1]);
+  return to;
+}
+
+// The sum over `width` lanes next to each other (a power of two), pairs at distance width / 2 first; the same bits in
+// all.
+IHA_DEVICE float SumLanes(float v, uint32_t width = 32) {
+  for (uint32_t step = width / 2; step > 0; step /= 2) v += ptx::ShflXor(ptx::kAllLanes, v, step);
+  return v;
+}
+
+}  // namespace iha::kernels

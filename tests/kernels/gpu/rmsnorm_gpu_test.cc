@@ -1,0 +1,95 @@
+#include "kernels/rmsnorm/rmsnorm_gpu.h"
+
+#include <limits>
+
+#include "kernels/rmsnorm/rmsnorm.h"
+#include "tests/kernels/gpu/gpu_test_util.h"
+
+namespace iha::kernels {
+namespace {
+
+struct Case {
+  uint32_t rows, n, padding;
+  bool weight, plus_one;
+};
+
+// bf16 bits of the normalised rows, dense.
+std::vector<uint16_t> Normalised(simt::Device& device, const Case& c, const Rounded& x, const Rounded& weight) {
+  simt::Buffer<uint16_t> dx(device, x.bits, "x"), dw(device, weight.bits, "weight"),
+      y(device, size_t{c.rows} * c.n, "y");
+  const RmsNormGpuArgs args{.x = dx.data(),
+                            .weight = c.weight ? dw.data() : nullptr,
+                            .y = y.data(),
+                            .rows = c.rows,
+                            .n = c.n,
+                            .ldx = c.n + c.padding,
+                            .ldy = c.n,
+                            .eps = 1e-5f,
+                            .weight_plus_one = c.plus_one};
+  EXPECT_EQ(RmsNormGpu(args, &device), 0) << device.report().message;
+  return y.ToHost();
+}
+
+TEST(RmsNormGpu, WithinTheBoundOfTheReference) {
+  for (const Case& c : {Case{1, 8, 0, true, false}, Case{5, 64, 8, true, true}, Case{7, 128, 0, false, false},
+                        Case{3, 1024, 0, true, false}, Case{3, 1032, 8, true, true}, Case{2, 2560, 0, false, false},
+                        Case{1, 32768, 0, true, false}}) {
+    SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.n));
+    const Rounded x = RandomBF16(size_t{c.rows} * (c.n + c.padding), 1, 3), weight = RandomBF16(c.n, 2, 2);
+    const RmsNormShape shape{c.rows, c.n, c.n + c.padding, c.n, 1e-5f, c.plus_one};
+    std::vector<double> want(size_t{c.rows} * c.n);
+    RmsNormRef(shape, x.values.data(), c.weight ? weight.values.data() : nullptr, want.data());
+    ForEachSchedule([&](simt::Device& device) {
+      const std::vector<float> got = WidenAll(Normalised(device, c, x, weight));
+      // Squares: chains of 32, then 5 and at most 32 sums of non-negative terms, halved by the root: 35 * 2^-24; root
+      // below 2^-21, three products and a sum 2^-22: together below 2^-18. 1 + weight may cancel to 2^-24 of 1.
+      ExpectClose(got, want, kBF16 + 0x1p-18, [&](size_t i) {
+        return c.plus_one ? 0x1p-23 * std::fabs(want[i]) / std::max(1e-9, std::fabs(1.0 + weight.values[i % c.n]))
+                          : 0.0;
+      });
+      // One read of x, one write of y, and the weights once a row (n > 1024: a block a row; else a warp a row).
+      const uint64_t bytes = uint64_t{c.rows} * c.n * 2;
+      EXPECT_EQ(device.report().counters.global_read_bytes, bytes * (c.weight ? 2 : 1));
+      EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
+    });
+  }
+}
+
+TEST(RmsNormGpu, RowsDoNotSeeTheBatch) {
+  for (const uint32_t n : {128u, 2560u}) {
+    const Rounded x = RandomBF16(size_t{64} * n, 3, 3), weight = RandomBF16(n, 4);
+    simt::Device device;
+    const std::vector<uint16_t> all = Normalised(device, {64, n, 0, true, false}, x, weight);
+    for (const uint32_t rows : {1u, 7u}) {
+      const Rounded part{{x.bits.begin() + 20 * n, x.bits.begin() + (20 + rows) * n}, {}};
+      const std::vector<uint16_t> some = Normalised(device, {rows, n, 0, true, false}, part, weight);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 20 * n));
+    }
+  }
+}
+
+TEST(RmsNormGpu, NanAndInfinityStayInTheirRows) {
+  Rounded x = RandomBF16(4 * 64, 5);
+  const auto put = [&](size_t i, float v) { x.bits[i] = RoundToBF16(x.values[i] = v); };
+  put(64 + 3, std::numeric_limits<float>::quiet_NaN());
+  put(128 + 9, std::numeric_limits<float>::infinity());
+  std::vector<double> want(4 * 64);
+  RmsNormRef({4, 64, 64, 64, 1e-5f, false}, x.values.data(), nullptr, want.data());
+  simt::Device device;
+  ExpectClose(WidenAll(Normalised(device, {4, 64, 0, false, false}, x, x)), want, kBF16 + 0x1p-18,
+              [](size_t) { return 0.0; });
+}
+
+TEST(RmsNormGpu, RefusesWhatItCannotDo) {
+  simt::Device device;
+  EXPECT_EQ(RmsNormGpu({.rows = 1, .n = 12, .ldx = 16, .ldy = 16}, &device), 1);
+  EXPECT_EQ(RmsNormGpu({.rows = 1, .n = kMaxRmsNormGpu + 8, .ldx = 65536, .ldy = 65536}, &device), 1);
+  EXPECT_EQ(RmsNormGpu({.rows = 0, .n = 8, .ldx = 8, .ldy = 8}, &device), 0);
+}
+
+static_assert(RmsNormTileFor(8).rows == 4 && RmsNormTileFor(1024).threads == 32);
+static_assert(RmsNormTileFor(1032).threads == 64 && RmsNormTileFor(2560).threads == 96);
+static_assert(RmsNormTileFor(kMaxRmsNormGpu).threads == 1024);
+
+}  // namespace
+}  // namespace iha::kernels
