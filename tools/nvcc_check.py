@@ -27,7 +27,7 @@ def demangle(names):
     for name in said:
         name = re.sub(r'\(anonymous namespace\)::|_GLOBAL__N__\w+::', '', name)
         name = re.sub(r'^void ', '', name).split('(')[0] if '(' in name else name
-        short.append(re.sub(r'^iha::kernels::', '', re.sub(r'\((?:int|bool|unsigned int)\)', '', name)).replace(' ', ''))
+        short.append(re.sub(r'^iha::kernels::', '', re.sub(r'\((?:int|bool|unsigned int)\)|(?<=\d)u\b', '', name)).replace(' ', ''))
     return dict(zip(names, short))
 
 

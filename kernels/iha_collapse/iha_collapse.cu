@@ -1,0 +1,62 @@
+#include "kernels/iha_collapse/iha_collapse_gpu.h"
+#include "kernels/simt/device_math.h"
+#include "kernels/simt/launch.h"
+
+namespace iha::kernels {
+namespace {
+
+// z of 8 columns of a row that kLanes lanes next to each other hold.
+template <uint32_t kLanes>
+IHA_DEVICE void TakeOutValue(const float (&v)[8], float (&z)[8]) {
+  float square = 0.0f, dot = 0.0f;
+  for (int i = 0; i < 8; ++i) square = fmaf(v[i], v[i], square);
+  const float norm = sqrtf(SumLanes(square, kLanes));
+  const float scale = 1.0f / (norm < 1e-12f ? 1e-12f : norm);
+  for (int i = 0; i < 8; ++i) dot = fmaf(z[i], v[i] * scale, dot);
+  dot = SumLanes(dot, kLanes);
+  for (int i = 0; i < 8; ++i) z[i] = fmaf(-dot, v[i] * scale, z[i]);
+}
+
+// A block a token; a thread 8 columns of a head. All lanes stay for the shuffles; those past the last head compute
+// its row again and write nothing.
+template <uint32_t kLanes, bool kXsa>
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kCollapseGpuThreads, 1) CollapseHeads(IhaCollapseGpuArgs p) {
+  constexpr uint32_t kRow = kLanes * 8;
+  const ptx::Global<const uint16_t> a(p.a), values(p.v);
+  const ptx::Global<const float> collapse(p.collapse);
+  const ptx::Global<uint16_t> out(p.out);
+  const uint32_t column = ptx::ThreadX() % kLanes * 8, heads_at_once = kCollapseGpuThreads / kLanes;
+  for (uint32_t first = 0; first < p.heads; first += heads_at_once) {
+    const uint32_t head = first + ptx::ThreadX() / kLanes;
+    const bool mine = head < p.heads;
+    float sum[8] = {};
+    for (uint32_t j = 0; j < p.pseudo; ++j) {
+      const size_t at = ((size_t{ptx::BlockX()} * p.pseudo + j) * p.heads + head) * kRow + column;
+      float z[8] = {}, v[8] = {};
+      if (mine) Widen(ptx::LoadAs<Eight16>(a + at), z);
+      if constexpr (kXsa) {
+        if (mine) Widen(ptx::LoadAs<Eight16>(values + at), v);
+        TakeOutValue<kLanes>(v, z);
+      }
+      const float r = mine ? ptx::Load(collapse + (head * p.pseudo + j)) : 0.0f;
+      for (int i = 0; i < 8; ++i) sum[i] = fmaf(r, z[i], sum[i]);
+    }
+    if (mine) ptx::StoreAs(out + ((size_t{ptx::BlockX()} * p.heads + head) * kRow + column), Narrow(sum));
+  }
+}
+
+}  // namespace
+
+GpuStatus IhaCollapseGpu(const IhaCollapseGpuArgs& args, GpuStream stream) {
+  if (args.heads == 0 || args.pseudo == 0) return 1;
+  if (args.tokens == 0) return 0;
+  const LaunchShape shape{args.tokens, 1, 1, kCollapseGpuThreads, 0};
+  const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse", kernel, shape, stream, args); };
+  const bool xsa = args.v != nullptr;
+  if (args.d == 64) return xsa ? launch(CollapseHeads<8, true>) : launch(CollapseHeads<8, false>);
+  if (args.d == 128) return xsa ? launch(CollapseHeads<16, true>) : launch(CollapseHeads<16, false>);
+  if (args.d == 256) return xsa ? launch(CollapseHeads<32, true>) : launch(CollapseHeads<32, false>);
+  return 1;
+}
+
+}  // namespace iha::kernels

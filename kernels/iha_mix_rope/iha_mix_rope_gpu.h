@@ -1,0 +1,82 @@
+// iha_mix_rope_gpu.h: heads mixed into pseudo heads, rotated, and written interleaved, on the device (numerics.md,
+// NUM-9).
+//
+// Of token t, from rows x_m of its H heads, for target h and pseudo j, r = rounding to bf16:
+//   keys and queries: y[h,j] = r(Rot_j(r(sum over m of alpha(m,h,j) k_m))), k_m = r(RoPE(x_m, row[t]))
+//   values: y[h,j] = r(sum over m of alpha(m,h,j) x_m)
+// The sum is by mma with fp32 accumulators, in increasing m; alpha in bf16, or where that is not exact as the sum of
+// two bf16 (error below 2^-17 of it), high parts first. RoPE pairs element i with i + d / 2. A row of y is written at
+// virtual token t P + j: y[((t P + j) H + h) d + i], the layout that attention over P T tokens reads.
+//
+// Design (kernels.md, 2a): bound by memory. A warp takes a token and 64 of its columns (32 and their partners): reads
+// each element of x once, keeps the fragments of all heads in registers, passes over the rows (h, j) of alpha 16 at a
+// time and stages each 16 rows in shared memory, so that it writes 64 contiguous bytes a row. Shared memory of a block:
+// MixGpuSharedBytes. The bits of a token's rows depend on its own x only.
+//
+// heads at most 32, d a multiple of 64, token strides multiples of 8, rows at multiples of 16 bytes. Returns before it
+// is done (target.h); status 1 for a shape outside of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simt/target.h"
+
+namespace iha::kernels {
+
+struct IhaMixGpuShape {
+  uint32_t tokens = 0;
+  uint32_t heads = 0;
+  uint32_t pseudo = 0;  // P
+  uint32_t d = 0;
+};
+
+// alpha for the device: rows (h, j) padded to 16 with zeros, of `terms` times `columns` bf16.
+struct MixGpuAlphaLayout {
+  uint32_t rows = 0;     // padded
+  uint32_t columns = 0;  // heads padded to 16 or 32
+  uint32_t terms = 0;    // 1 or 2
+  [[nodiscard]] constexpr size_t elements() const { return size_t{rows} * columns * terms; }
+};
+constexpr MixGpuAlphaLayout MixGpuAlphaLayoutFor(const IhaMixGpuShape& s, uint32_t terms) {
+  return {(s.heads * s.pseudo + 15) / 16 * 16, s.heads <= 16 ? 16u : 32u, terms};
+}
+// 1 if bf16 holds every alpha, else 2.
+uint32_t MixGpuTerms(const float* alpha, size_t n);
+// alpha: [h][j][m] (IhaPackAlpha); packed: layout.elements().
+void MixGpuPackAlpha(const IhaMixGpuShape& shape, uint32_t terms, const float* alpha, uint16_t* packed);
+
+// One of q, k, v.
+struct IhaMixGpuPart {
+  const uint16_t* x = nullptr;  // token t at t * token_stride, its heads [H][d] dense
+  uint32_t token_stride = 0;
+  uint32_t rotate = 0;              // 1: keys and queries
+  const uint16_t* alpha = nullptr;  // packed, of args.terms
+  uint16_t* y = nullptr;
+};
+struct IhaMixGpuArgs {
+  IhaMixGpuShape shape;
+  uint32_t terms = 1;
+  uint32_t count = 0;  // of parts
+  IhaMixGpuPart parts[3];
+  // Tables [row][d / 2]: position t P is row first_row[t] of cos, sin; shift_cos, shift_sin hold rows 0 .. P - 1.
+  const uint32_t* first_row = nullptr;
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+  const float* shift_cos = nullptr;
+  const float* shift_sin = nullptr;
+};
+
+inline constexpr uint32_t kMixGpuWarps = 4;
+inline constexpr uint32_t kMixGpuTokens = 32;   // of a block
+inline constexpr uint32_t kMixGpuColumns = 64;  // of a block
+// alpha with 16 bytes between rows (no bank conflicts), the shift tables, and per warp its token and 16 rows of output.
+constexpr size_t MixGpuAlphaStride(const MixGpuAlphaLayout& a) { return size_t{a.columns} * a.terms * 2 + 16; }
+constexpr size_t MixGpuSharedBytes(const IhaMixGpuShape& s, uint32_t terms) {
+  const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(s, terms);
+  return a.rows * MixGpuAlphaStride(a) + size_t{s.pseudo} * 256 + kMixGpuWarps * (size_t{a.columns} + 16) * 128;
+}
+
+GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream);
+
+}  // namespace iha::kernels

@@ -1,0 +1,241 @@
+#include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
+
+#include <cmath>
+
+#include "kernels/iha_mix_rope/iha_mix_rope.h"
+#include "kernels/rope/rope.h"
+#include "tests/kernels/gpu/gpu_test_util.h"
+
+namespace iha::kernels {
+namespace {
+
+struct Case {
+  uint32_t tokens, heads, pseudo, d;
+  bool exact_alpha;  // bf16 holds alpha
+};
+
+// A case's inputs, on the host.
+struct Inputs {
+  IhaMixGpuShape shape;
+  Rounded x[3];
+  uint32_t stride = 0;
+  std::vector<float> alpha[3];  // [h][j][m]
+  uint32_t terms = 0;
+  std::vector<uint32_t> positions;  // of the first pseudo token
+  std::vector<double> frequency;
+  std::vector<float> cos, sin;  // rows 0 ..
+};
+
+Inputs Make(const Case& c) {
+  Inputs in;
+  in.shape = {c.tokens, c.heads, c.pseudo, c.d};
+  in.stride = c.heads * c.d + 16;
+  const size_t n = size_t{c.heads} * c.heads * c.pseudo;
+  for (uint32_t part = 0; part < 3; ++part) {
+    in.x[part] = RandomBF16(size_t{c.tokens} * in.stride, 10 + part, 2);
+    in.alpha[part] = RandomFloats(n, 20 + part);
+    if (c.exact_alpha) in.alpha[part] = RoundAll(in.alpha[part]).values;
+  }
+  in.terms = MixGpuTerms(in.alpha[0].data(), n);
+  EXPECT_EQ(in.terms, c.exact_alpha ? 1u : 2u);
+  in.frequency.resize(c.d / 2);
+  RopeFrequencies(10000, c.d, in.frequency.data());
+  const size_t rows = size_t{c.tokens + 5} * c.pseudo;
+  in.cos.resize(rows * c.d / 2);
+  in.sin.resize(rows * c.d / 2);
+  FillRopeTable(in.frequency.data(), c.d / 2, 0, rows, 1.0, in.cos.data(), in.sin.data());
+  for (uint32_t t = 0; t < c.tokens; ++t) in.positions.push_back((c.tokens + 3 - t) * c.pseudo);
+  return in;
+}
+
+struct Outputs {
+  std::vector<uint16_t> y[3];  // [(t P + j) H + h][d]
+};
+
+Outputs Mixed(simt::Device& device, const Inputs& in) {
+  const IhaMixGpuShape& s = in.shape;
+  const size_t n = size_t{s.tokens} * s.pseudo * s.heads * s.d;
+  std::vector<std::unique_ptr<simt::Buffer<uint16_t>>> x, alpha, y;
+  simt::Buffer<uint32_t> rows(device, in.positions, "first_row");
+  simt::Buffer<float> cos(device, in.cos, "cos"), sin(device, in.sin, "sin");
+  IhaMixGpuArgs args{.shape = s,
+                     .terms = in.terms,
+                     .count = 3,
+                     .parts = {},
+                     .first_row = rows.data(),
+                     .cos = cos.data(),
+                     .sin = sin.data(),
+                     .shift_cos = cos.data(),
+                     .shift_sin = sin.data()};
+  for (uint32_t part = 0; part < 3; ++part) {
+    std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(s, in.terms).elements());
+    MixGpuPackAlpha(s, in.terms, in.alpha[part].data(), packed.data());
+    x.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, in.x[part].bits, "x"));
+    alpha.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, packed, "alpha"));
+    y.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, n, "y"));
+    args.parts[part] = {x[part]->data(), in.stride, part < 2 ? 1u : 0u, alpha[part]->data(), y[part]->data()};
+  }
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 0) << device.report().message;
+  return {{y[0]->ToHost(), y[1]->ToHost(), y[2]->ToHost()}};
+}
+
+double Round(double x) { return WidenBF16(RoundToBF16(static_cast<float>(x))); }
+
+// The rule of the header, written plainly in double with its three roundings. y as the kernel lays it out.
+std::vector<double> Rule(const Inputs& in, uint32_t part) {
+  const IhaMixGpuShape& s = in.shape;
+  const uint32_t half = s.d / 2;
+  std::vector<double> y(size_t{s.tokens} * s.pseudo * s.heads * s.d);
+  const auto turn = [&](double* u, double* v, size_t row, uint32_t i) {
+    const double c = in.cos[row * half + i], sn = in.sin[row * half + i], was = *u;
+    *u = Round(*u * c - *v * sn);
+    *v = Round(*v * c + was * sn);
+  };
+  std::vector<double> k(size_t{s.heads} * s.d);
+  for (uint32_t t = 0; t < s.tokens; ++t) {
+    for (uint32_t m = 0; m < s.heads; ++m) {
+      for (uint32_t i = 0; i < s.d; ++i) k[m * s.d + i] = in.x[part].values[size_t{t} * in.stride + m * s.d + i];
+      for (uint32_t i = 0; part < 2 && i < half; ++i) turn(&k[m * s.d + i], &k[m * s.d + i + half], in.positions[t], i);
+    }
+    for (uint32_t h = 0; h < s.heads; ++h) {
+      for (uint32_t j = 0; j < s.pseudo; ++j) {
+        double* out = &y[((size_t{t} * s.pseudo + j) * s.heads + h) * s.d];
+        for (uint32_t i = 0; i < s.d; ++i) {
+          double sum = 0;
+          for (uint32_t m = 0; m < s.heads; ++m) {
+            sum += double{in.alpha[part][(h * s.pseudo + j) * s.heads + m]} * k[m * s.d + i];
+          }
+          out[i] = Round(sum);
+        }
+        for (uint32_t i = 0; part < 2 && j > 0 && i < half; ++i) turn(out + i, out + i + half, j, i);
+      }
+    }
+  }
+  return y;
+}
+
+constexpr Case kCases[] = {{1, 1, 1, 64, true},    {3, 4, 2, 64, true},   {5, 4, 3, 128, false}, {33, 2, 4, 64, false},
+                           {2, 20, 2, 128, false}, {1, 20, 20, 64, true}, {2, 9, 8, 128, true}};
+
+std::string Name(const Case& c) {
+  return "T" + std::to_string(c.tokens) + " H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) + " d" +
+         std::to_string(c.d);
+}
+
+TEST(IhaMixRopeGpu, FollowsTheRule) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = Make(c);
+    const std::vector<double> want[3] = {Rule(in, 0), Rule(in, 1), Rule(in, 2)};
+    ForEachSchedule([&](simt::Device& device) {
+      const Outputs got = Mixed(device, in);
+      for (uint32_t part = 0; part < 3; ++part) {
+        // Sums in fp32 differ from sums in double by less than 2^-17 of the terms' magnitudes, so a rounding to bf16
+        // (2^-8) falls on the other side of a tie with probability 2^-9 or so, and then differs by one step; two
+        // elements meet in a rotation. More than 2 % of differing elements, or a difference beyond two steps of the
+        // largest magnitude that can occur, 4 heads 2, is another rule.
+        size_t different = 0;
+        for (size_t i = 0; i < want[part].size(); ++i) {
+          const double value = WidenBF16(got.y[part][i]);
+          different += value != want[part][i] ? 1 : 0;
+          ASSERT_LE(std::fabs(value - want[part][i]), 2 * 0x1p-7 * 4 * c.heads) << "part " << part << " at " << i;
+        }
+        EXPECT_LE(different, want[part].size() / 50) << "part " << part;
+      }
+    });
+  }
+}
+
+TEST(IhaMixRopeGpu, WithinTheBoundOfTheReference) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = Make(c);
+    simt::Device device;
+    const Outputs got = Mixed(device, in);
+    const IhaMixGpuShape& s = in.shape;
+    for (uint32_t part = 0; part < 3; ++part) {
+      std::vector<float> x(size_t{s.tokens} * s.heads * s.d);
+      for (size_t i = 0; i < x.size(); ++i)
+        x[i] = in.x[part].values[i / (s.heads * s.d) * in.stride + i % (s.heads * s.d)];
+      const IhaMixRefArgs ref{.layout = IhaAlphaLayout::kTargetPseudoSource,
+                              .alpha = in.alpha[part].data(),
+                              .x = x.data(),
+                              .frequency = part < 2 ? in.frequency.data() : nullptr,
+                              .first_position = in.positions.data(),
+                              .step = 1};
+      std::vector<double> dense(size_t{s.tokens} * s.heads * s.pseudo * s.d), want(dense.size()), bound(dense.size());
+      IhaMixRef({s.heads, s.pseudo, s.d}, ref, s.tokens, dense.data());
+      for (size_t i = 0; i < dense.size(); ++i) {
+        const size_t e = i % s.d, j = i / s.d % s.pseudo, h = i / s.d / s.pseudo % s.heads,
+                     t = i / s.d / s.pseudo / s.heads;
+        // S = sum |alpha| |x pair|. Rounding of k_m: 2^-8 S; fp32 and alpha's second part: 2^-16 S; of the mix: 2^-8 of
+        // at most S; a rotation joins the errors of two elements. The result's own rounding is relative.
+        double magnitude = 0;
+        for (size_t m = 0; m < s.heads; ++m) {
+          const size_t at = (t * s.heads + m) * s.d;
+          const double u = x[at + e % (s.d / 2)], v = x[at + e % (s.d / 2) + s.d / 2];
+          magnitude += std::fabs(in.alpha[part][(h * s.pseudo + j) * s.heads + m]) *
+                       (part < 2 ? std::hypot(u, v) : std::fabs(x[at + e]));
+        }
+        const size_t to = ((t * s.pseudo + j) * s.heads + h) * s.d + e;
+        want[to] = dense[i];
+        bound[to] = part < 2 ? 2 * (2 * 0x1p-8 + 0x1p-15) * magnitude : 0x1p-16 * magnitude;
+      }
+      ExpectClose(WidenAll(got.y[part]), want, kBF16, [&](size_t i) { return bound[i]; });
+    }
+  }
+}
+
+// Bytes and mma of the design: an element of x is read once and of y written once; constants once a block.
+TEST(IhaMixRopeGpu, BytesAndMatrixOperations) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = Make(c);
+    simt::Device device;
+    Mixed(device, in);
+    const uint64_t t = c.tokens, hd = uint64_t{c.heads} * c.d, slices = c.d / 64, blocks = (t + 31) / 32 * slices;
+    const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(in.shape, in.terms);
+    const uint64_t constants = 3 * a.elements() * 2 + 2 * uint64_t{c.pseudo} * 32 * 8;
+    const uint64_t angles = 2 * t * slices * 32 * (4 + 2 * 32);  // a row number, 8 cosines and 8 sines a lane
+    const simt::Counters& n = device.report().counters;
+    EXPECT_EQ(n.global_read_bytes, 3 * t * hd * 2 + blocks * constants + angles);
+    EXPECT_EQ(n.global_written_bytes, 3 * t * hd * 2 * c.pseudo);
+    EXPECT_EQ(n.mma, 3 * t * slices * (a.rows / 16) * (a.columns / 16) * in.terms * 8);
+    EXPECT_EQ(n.matrix_bank_conflicts, 0u);
+  }
+}
+
+TEST(IhaMixRopeGpu, TokensDoNotSeeTheBatch) {
+  const Inputs all = Make({40, 4, 2, 64, false});
+  simt::Device device;
+  const Outputs whole = Mixed(device, all);
+  for (const uint32_t first : {0u, 7u, 39u}) {
+    Inputs one = all;
+    one.shape.tokens = 1;
+    one.positions = {all.positions[first]};
+    for (Rounded& x : one.x) {
+      x.bits.erase(x.bits.begin(), x.bits.begin() + first * all.stride);
+      x.bits.resize(all.stride);
+    }
+    const Outputs alone = Mixed(device, one);
+    for (uint32_t part = 0; part < 3; ++part) {
+      const size_t n = alone.y[part].size();
+      EXPECT_TRUE(std::equal(alone.y[part].begin(), alone.y[part].end(),
+                             whole.y[part].begin() + static_cast<ptrdiff_t>(first * n)));
+    }
+  }
+}
+
+TEST(IhaMixRopeGpu, RefusesWhatItCannotDo) {
+  simt::Device device;
+  IhaMixGpuArgs args{.shape = {1, 33, 2, 64}, .count = 1, .parts = {}};
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  args.shape = {1, 4, 2, 96};
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  args.shape = {1, 4, 2, 64};
+  args.parts[0].token_stride = 4;
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+}
+
+}  // namespace
+}  // namespace iha::kernels
