@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "benchmarks/options.h"
+#include "benchmarks/own/rows.h"
 #include "benchmarks/own/template_text.h"
 #include "benchmarks/scoring/choice_scores.h"
 #include "common/errors.h"
@@ -28,11 +29,6 @@ struct Row {
   std::vector<std::string> choices;
   size_t gold = 0;
 };
-
-// As a message shows it: a value's JSON, cut.
-std::string Shown(const Json& value) {
-  return TerminalSafe(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
-}
 
 absl::StatusOr<const Json*> Field(const Json& row, const std::string& name, const char* expected) {
   const auto it = row.find(name);
@@ -79,7 +75,6 @@ absl::StatusOr<size_t> ReadGold(const Json& row, const std::string& name, const 
 
 absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const BenchmarkRef& ref,
                             size_t index) {
-  if (!json.is_object()) return InvalidArgument("found {}, expected a JSON object", Shown(json));
   Row row;
   for (const TemplatePart& part : prompt) {
     if (part.field) IHA_RETURN_IF_ERROR(Field(json, part.text, "it, for option prompt names it").status());
@@ -92,33 +87,15 @@ absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& p
   return row;
 }
 
-// Messages begin with FILE:LINE:COLUMN.
-absl::StatusOr<Json> ParseLine(std::string_view line, const std::string& where) {
-  absl::StatusOr<Json> json = ParseJson(line, where);
-  if (json.ok()) return json;
-  const std::string message(json.status().message());
-  const std::string of_one_line = where + ":1:";  // the line is a text of its own to the parser
-  if (!message.starts_with(of_one_line)) return json;
-  return InvalidArgument("{}:{}", where, message.substr(of_one_line.size()));
-}
-
 absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::string& bytes, const BenchmarkRef& ref) {
   const auto parts = ParseTemplate(ref.options.at("prompt"));
   if (!parts.ok()) return Annotate(parts.status(), "option prompt");
   std::vector<Row> rows;
-  size_t number = 0;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    const std::string_view line = std::string_view(bytes).substr(begin, end - begin);
-    begin = end + 1;
-    const std::string where = fmt::format("{}:{}", path, ++number);
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    IHA_ASSIGN_OR_RETURN(const Json json, ParseLine(line, where));
-    absl::StatusOr<Row> row = ReadRow(json, *parts, ref, rows.size());
-    if (!row.ok()) return Annotate(row.status(), where);
-    rows.push_back(*std::move(row));
-  }
-  if (rows.empty()) return InvalidArgument("{}: holds no row; expected one JSON object a line", path);
+  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, [&](const Json& json) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, *parts, ref, rows.size()));
+    rows.push_back(std::move(row));
+    return absl::OkStatus();
+  }));
   return rows;
 }
 

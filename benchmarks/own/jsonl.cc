@@ -7,11 +7,11 @@
 #include "benchmarks/free_text.h"
 #include "benchmarks/graders/graders.h"
 #include "benchmarks/options.h"
+#include "benchmarks/own/rows.h"
 #include "benchmarks/own/template_text.h"
 #include "benchmarks/scoring/math/math_robust.h"
 #include "common/errors.h"
 #include "common/file.h"
-#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -26,11 +26,8 @@ struct Row {
   std::string gold;
 };
 
-absl::StatusOr<Row> ReadRow(const std::string& line, const std::vector<TemplatePart>& prompt, const std::string& gold,
+absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const std::string& gold,
                             size_t index) {
-  IHA_RETURN_IF_ERROR(CheckJsonDepth(line));
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return InvalidArgument("is no JSON object");
   Row row;
   IHA_ASSIGN_OR_RETURN(row.prompt, FillTemplate(prompt, json));
   if (row.prompt.empty()) return InvalidArgument("its prompt is empty");
@@ -44,18 +41,11 @@ absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::st
   const auto parts = ParseTemplate(ref.options.at("prompt"));
   if (!parts.ok()) return Annotate(parts.status(), "option prompt");
   std::vector<Row> rows;
-  size_t number = 0;
-  for (size_t begin = 0; begin < bytes.size();) {
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    const std::string line = bytes.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    absl::StatusOr<Row> row = ReadRow(line, *parts, ref.options.at("gold"), rows.size());
-    if (!row.ok()) return Annotate(row.status(), fmt::format("{}: line {}", path, number));
-    rows.push_back(*std::move(row));
-  }
-  if (rows.empty()) return InvalidArgument("{}: holds no row; expected one JSON object a line", path);
+  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, [&](const Json& json) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, *parts, ref.options.at("gold"), rows.size()));
+    rows.push_back(std::move(row));
+    return absl::OkStatus();
+  }));
   return rows;
 }
 

@@ -269,6 +269,24 @@ TEST_F(RunTest, ADryRunCountsThePromptTokens) {
   EXPECT_EQ(plan.at("jobs").size(), 4u);
 }
 
+// A mistake in a data file is bad input, one in the entry itself is a mistake of the command line.
+TEST_F(RunTest, BadRowsAreBadInputAndBadEntriesAreUsage) {
+  const std::string file = Out("q.jsonl");
+  ASSERT_TRUE(WriteFileAtomic(file, "{\"question\":\"q\",\"answer\":\"1\",\"choices\":[\"a\"]}\n[1]\n").ok());
+  const auto run = [&](const std::string& bench) {
+    return RunProgram({"iha-eval", "run", "--model", Model("alpha"), "--bench", bench, "--numerics", "fake", "--out",
+                       Out("bad_rows")});
+  };
+  const RunResult jsonl = run("jsonl:" + file);
+  EXPECT_EQ(jsonl.exit.code, 3) << jsonl.err;
+  EXPECT_THAT(jsonl.err, HasSubstr("q.jsonl:2: found [1], expected a JSON object"));
+  const RunResult choice = run("choice:" + file);
+  EXPECT_EQ(choice.exit.code, 3) << choice.err;
+  EXPECT_THAT(choice.err, HasSubstr("q.jsonl:1: field \"choices\": found 1 choices"));
+  EXPECT_EQ(run("jsonl:" + file + "?metric=none").exit.code, 2);
+  EXPECT_FALSE(std::filesystem::exists(Out("bad_rows"))) << "nothing is begun";
+}
+
 // Multiple choice: the same bytes whatever the batch, the workers and their deaths; explained, exported, not asked
 // twice.
 TEST_F(RunTest, ChoicesFromFileToTable) {

@@ -99,14 +99,14 @@ TEST_F(Jsonl, APatternThatIsNoneOrRunsAwayIsAnErrorOfTheGraderAndNeverWrong) {
 }
 
 TEST_F(Jsonl, BadFilesAreRefusedByTheirLine) {
-  EXPECT_THAT(ErrorOf("{\"question\":\"q\",\"answer\":\"1\"}\nnope\n"),
-              HasSubstr("q.jsonl: line 2: is no JSON object"));
-  EXPECT_THAT(ErrorOf("{\"question\":\"q\"}\n"), HasSubstr("line 1: has no field \"answer\""));
-  EXPECT_THAT(ErrorOf("{\"answer\":\"q\"}\n"), HasSubstr("line 1: has no field \"question\""));
-  EXPECT_THAT(ErrorOf("{\"question\":\"\",\"answer\":\"q\"}\n"), HasSubstr("line 1: its prompt is empty"));
+  EXPECT_THAT(ErrorOf("{\"question\":\"q\",\"answer\":\"1\"}\nnope\n"), HasSubstr("q.jsonl:2:2: not valid JSON"));
+  EXPECT_THAT(ErrorOf("{\"question\":\"q\"}\n"), HasSubstr("q.jsonl:1: has no field \"answer\""));
+  EXPECT_THAT(ErrorOf("{\"answer\":\"q\"}\n"), HasSubstr("q.jsonl:1: has no field \"question\""));
+  EXPECT_THAT(ErrorOf("{\"question\":\"\",\"answer\":\"q\"}\n"), HasSubstr("q.jsonl:1: its prompt is empty"));
   EXPECT_THAT(ErrorOf("\n \n"), HasSubstr("holds no row"));
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  EXPECT_THAT(ErrorOf("{\"answer\":\"1\",\"question\":" + deep + "}\n"), HasSubstr("line 1: JSON nested 1000001 deep"));
+  EXPECT_THAT(ErrorOf("{\"answer\":\"1\",\"question\":" + deep + "}\n"),
+              HasSubstr("q.jsonl:1: JSON nested 1000001 deep"));
   const std::string row = "{\"question\":\"q\",\"answer\":\"1\"}\n";
   EXPECT_THAT(ErrorOf(row, "?prompt={question"), HasSubstr("option prompt: found a '{' without"));
   EXPECT_THAT(ErrorOf(row, "?prompt=a}"), HasSubstr("option prompt: found a '}' without"));

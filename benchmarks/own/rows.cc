@@ -1,0 +1,56 @@
+#include "benchmarks/own/rows.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.h"
+#include "common/json.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+
+namespace iha::benchmarks {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kShown = 80;  // bytes of a value in a message
+
+absl::Status ReadLine(std::string_view line, const std::string& where,
+                      const std::function<absl::Status(const Json& row)>& read) {
+  const absl::StatusOr<Json> row = ParseJson(line, where);
+  if (!row.ok()) {
+    const std::string message(row.status().message());
+    const std::string of_one_line = where + ":1:";  // the line is a text of its own to the parser
+    if (!message.starts_with(of_one_line)) return DataLoss("{}", message);
+    return DataLoss("{}:{}", where, message.substr(of_one_line.size()));
+  }
+  if (!row->is_object()) return DataLoss("{}: found {}, expected a JSON object", where, Shown(*row));
+  const absl::Status status = read(*row);
+  if (!status.ok()) return DataLoss("{}: {}", where, std::string(status.message()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ForEachRow(const std::string& path, std::string_view bytes,
+                        const std::function<absl::Status(const Json& row)>& read) {
+  size_t number = 0;
+  size_t rows = 0;
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const std::string_view line = bytes.substr(begin, end - begin);
+    begin = end + 1;
+    number++;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    IHA_RETURN_IF_ERROR(ReadLine(line, fmt::format("{}:{}", path, number), read));
+    rows++;
+  }
+  if (rows == 0) return DataLoss("{}: holds no row; expected one JSON object a line", path);
+  return absl::OkStatus();
+}
+
+std::string Shown(const Json& value) {
+  return TerminalSafe(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
+}
+
+}  // namespace iha::benchmarks

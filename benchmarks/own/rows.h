@@ -1,0 +1,23 @@
+// rows.h: the rows of a user's own data file: JSON Lines, one object a line, blank lines skipped.
+//
+// Thread: any. Source: CLI.md (own data), DESIGN section 9 (a bad file is bad input, exit 3, not a usage error).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace iha::benchmarks {
+
+// Calls `read` with each row in order. DataLoss "FILE:LINE[:COLUMN]: ...": a line that is no JSON object, or that
+// `read` refused with any error; "FILE: ...": no row at all. The caller reports it; nothing can be retried.
+absl::Status ForEachRow(const std::string& path, std::string_view bytes,
+                        const std::function<absl::Status(const nlohmann::json& row)>& read);
+
+// As a message shows it: a value's JSON, cut.
+std::string Shown(const nlohmann::json& value);
+
+}  // namespace iha::benchmarks
