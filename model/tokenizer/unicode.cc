@@ -101,12 +101,30 @@ constexpr Range kOtherMarks[] = {
     {0x13447, 0x13455}, {0x16F4F, 0x16F4F}, {0x16F7F, 0x16F87}, {0x16FE4, 0x16FE4}, {0x16FF0, 0x16FF1},
     {0x1CF00, 0x1CF2D}, {0x1CF30, 0x1CF46}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE},
     {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
-// What their older normalization tables leave alone: no compatibility form, no decomposition.
-constexpr Range kNoCompatibility[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x10785},
-                                      {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
-                                      {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+// What their older normalization tables leave alone: no compatibility form.
+constexpr Range kNoCompatibility[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
+                                      {0x10781, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA},
+                                      {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+
+// Younger than those tables: marks that are starters to them, so that nothing is moved across, and the second half of a
+// letter that they do not compose.
+constexpr Range kNoClass[] = {
+    {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},
+    {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},
+    {0xA82C, 0xA82C},   {0x10D24, 0x10D27}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50},
+    {0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x11839, 0x1183A},
+    {0x11930, 0x11930}, {0x11938, 0x11938}, {0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0},
+    {0x11A34, 0x11A34}, {0x11A47, 0x11A47}, {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45},
+    {0x11D97, 0x11D97}, {0x11F41, 0x11F42}, {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136},
+    {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
 
 utf8proc_category_t Category(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
+
+bool LeftAlone(char32_t c, NormalForm form) {
+  if (c < kNoClass[0].first) return false;
+  const bool compatibility = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
+  return InRanges(c, kNoClass) || (compatibility && InRanges(c, kNoCompatibility));
+}
 
 // Below these no character changes under the form, so ordinary English never reaches the library.
 bool Unchanged(std::string_view valid, NormalForm form) {
@@ -251,10 +269,9 @@ std::string Normalize(std::string_view valid, NormalForm form) {
   if (Unchanged(valid, form)) return std::string(valid);
   std::string out;
   size_t done = 0;
-  for (size_t i = 0; form != NormalForm::kNfc && i < valid.size();) {
+  for (size_t i = 0; i < valid.size();) {
     const CodePoint c = FirstChar(valid.substr(i));
-    const bool untouched = form == NormalForm::kNfd ? c.value == 0x11938 : InRanges(c.value, kNoCompatibility);
-    if (untouched) {
+    if (LeftAlone(c.value, form)) {
       AppendNormalized(valid.substr(done, i - done), form, &out);
       out += valid.substr(i, c.length);
       done = i + c.length;

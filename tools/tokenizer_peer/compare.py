@@ -216,11 +216,15 @@ CHARACTER_PARTS = [("pre_tokenizer", {"type": kind}) for kind in ("Whitespace", 
 def run_characters(tally, args, scratch):
     """Every code point through every component that asks what kind of character it is.
 
-    The vocabulary is the 256 bytes; a Metaspace after the component marks where each piece starts.
+    The vocabulary is the 256 bytes; a Metaspace after the component marks where each piece starts. Normalizers also see
+    each between two marks that want to change places, and before the second half of a composed letter.
     """
     vocab = {f"<0x{b:02X}>": b for b in range(256)} | {"\u2581": 256}
-    blocks = ["a" + "a".join(chr(c) for c in range(start, start + 256)) + "a" for start in range(0, 0x110000, 256)
-              if not 0xD800 <= start < 0xE000]
+    starts = [start for start in range(0, 0x110000, 256) if not 0xD800 <= start < 0xE000]
+
+    def blocks_of(before, behind):
+        return ["".join(f"a{before}{chr(c)}{behind}" for c in range(start, start + 256)) + "a" for start in starts]
+
     mark = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": False}
     for part, value in CHARACTER_PARTS:
         parsed = {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": mark, "post_processor": None, "decoder": None,
@@ -229,12 +233,18 @@ def run_characters(tally, args, scratch):
         text = json.dumps(parsed)
         (scratch / "tokenizer.json").write_text(text, encoding="utf-8")
         hf, ours = Tokenizer.from_str(text), Ours(args.program, scratch)
-        wrong = [block for block, mine in zip(blocks, ours.encode(blocks, False, True)) if hf.encode(block).ids != mine]
-        tally.texts += len(blocks)
-        singles = [f"a{c}a" for block in wrong for c in block[1::2]]
-        found = [text[1:-1] for text, mine in zip(singles, ours.encode(singles, False, True)) if hf.encode(text).ids != mine]
-        if wrong:
-            tally.report(f"character component {json.dumps(value)}", "a character", ranges(found), "", "")
+        around = [("", ""), ("\u0345", "\u0334"), ("", "\U00011930")] if part == "normalizer" else [("", "")]
+        for before, behind in around:
+            blocks = blocks_of(before, behind)
+            mine = ours.encode(blocks, False, True)
+            wrong = [start for start, block, ids in zip(starts, blocks, mine) if hf.encode(block).ids != ids]
+            tally.texts += len(blocks)
+            characters = [chr(c) for start in wrong for c in range(start, start + 256)]
+            singles = [f"a{before}{c}{behind}a" for c in characters]
+            mine = ours.encode(singles, False, True)
+            found = [c for c, text, ids in zip(characters, singles, mine) if hf.encode(text).ids != ids]
+            if wrong:
+                tally.report(f"character component {json.dumps(value)}", f"a character between {ascii(before)} and {ascii(behind)}", ranges(found), "", "")
 
 
 def ranges(characters):

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/unicode.h"
 
 namespace iha::tokenizer {
 namespace {
@@ -85,6 +86,21 @@ TEST(Pipeline, Normalizers) {
   EXPECT_EQ(Cut(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"})", " a",
                 R"({"type": "Strip", "strip_left": true, "strip_right": false})"),
             "a|");
+}
+
+// The peer's normalization tables are older than the library's: marks that they do not know stay where they are and let
+// nothing past, and 11935 and 11930 are not composed. What each form must give is what tokenizers 0.23.3 gives.
+TEST(Pipeline, YoungMarksAreStartersToEveryNormalForm) {
+  for (const NormalForm form : {NormalForm::kNfc, NormalForm::kNfd, NormalForm::kNfkc, NormalForm::kNfkd}) {
+    SCOPED_TRACE(static_cast<int>(form));
+    EXPECT_EQ(Normalize("x\u0345\u0334", form), "x\u0334\u0345") << "known marks are put in order";
+    for (const char* young : {"\u07fd", "\u08ca", "\u1acb", "\U00011d97", "\U0001e4ef"}) {
+      const std::string text = fmt::format("x\u0345{}\u0334", young);
+      EXPECT_EQ(Normalize(text, form), text);
+    }
+    EXPECT_EQ(Normalize("\U00011935\U00011930", form), "\U00011935\U00011930");
+    EXPECT_EQ(Normalize("\U00011938", form), "\U00011938");
+  }
 }
 
 // Metaspace's "first" asks where the first character of the text went: whatever normalizers and earlier pre-tokenizers
