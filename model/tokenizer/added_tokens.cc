@@ -163,6 +163,7 @@ void AddedTokens::Cut(std::string_view text, Kind kind, bool parse_special, std:
     const size_t begin = token.lstrip ? (done < at ? done + SpaceBefore(text.substr(done, at - done)) : done) : at;
     if (token.rstrip && next > spaces_end) spaces_end = next + SpaceAfter(text.substr(next));
     const size_t end = token.rstrip ? std::max(next, spaces_end) : next;
+    if (begin >= end) continue;  // inside spaces that an rstrip took, an lstrip leaves nothing of the token
     if (done < begin) parts->push_back({done, begin, -1});
     parts->push_back({begin, end, id});
     done = end;

@@ -263,6 +263,21 @@ TEST(Pipeline, StrippingTokensTakeLinearTime) {
   EXPECT_EQ(with("lstrip")->Encode("a  \n \na"), (Ids{0, 1, 1, 0}));
 }
 
+// A token that strips to its left finds nothing of itself left inside spaces that one before it has taken.
+TEST(Pipeline, SwallowedTokensThatStripToTheLeftAreDropped) {
+  const auto tokenizer = Tokenizer::FromJson(
+      R"({"decoder": {"type": "Fuse"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []},
+          "added_tokens": [{"id": 2, "content": "<t>", "single_word": false, "lstrip": false, "rstrip": true,
+                            "normalized": false, "special": false},
+                           {"id": 3, "content": "\t", "single_word": false, "lstrip": true, "rstrip": true,
+                            "normalized": false, "special": false}]})",
+      "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("a<t>\t\t b"), (Ids{0, 2, 1}));
+  EXPECT_EQ((*tokenizer)->Encode("\t\tb"), (Ids{3, 1}));
+  EXPECT_EQ((*tokenizer)->Encode("\tb\t<t>\t"), (Ids{3, 1, 3, 2}));
+}
+
 TEST(Pipeline, BrokenUtf8IsReplacedFirst) {
   const auto tokenizer = Merging(R"("vocab": {"a": 0, "\ufffd": 1}, "merges": [])");
   EXPECT_EQ(tokenizer->Encode("a\xFF\xE4\xB8"
