@@ -3,7 +3,6 @@
 
 #define IHA_KERNEL __global__
 #define IHA_DEVICE __device__ __forceinline__
-#define IHA_HOST_DEVICE __host__ __device__ __forceinline__
 #define IHA_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 
 namespace iha::kernels::ptx {

@@ -11,7 +11,6 @@
 
 #define IHA_KERNEL
 #define IHA_DEVICE inline
-#define IHA_HOST_DEVICE inline
 #define IHA_LAUNCH_BOUNDS(threads, blocks)
 
 namespace iha::kernels::ptx {

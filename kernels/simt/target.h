@@ -20,6 +20,13 @@ using GpuStream = simt::Device*;
 }  // namespace iha::kernels
 #endif
 
+// For small functions that hosts and device code share.
+#ifdef __CUDACC__
+#define IHA_HOST_DEVICE __host__ __device__
+#else
+#define IHA_HOST_DEVICE
+#endif
+
 namespace iha::kernels {
 using GpuStatus = int;
 }

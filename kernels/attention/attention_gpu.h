@@ -1,0 +1,86 @@
+// attention_gpu.h: softmax(q K^T) V over a paged cache on the device, bf16 in and out, fp32 softmax (flash attention).
+//
+// One kernel for prefill, chunks and decode (numerics `cuda-exact`): a warp owns 16 query rows of one head and sequence
+// and goes over the keys in blocks of 64 aligned to absolute position, in increasing order, never split. Per block: s =
+// q k by mma in increasing d; m' = max(m, visible s); with c = scale log2(e): a = 2^((m - m') c), p = 2^(s c - m' c), 0
+// where not visible; a lane's part of the sum l = l a + its p in increasing key; acc = acc a + bf16(p) V by mma in
+// increasing key. At the end the four lanes of a row add their parts (distance 1, then 2), out = bf16(acc / l), lse = m
+// scale + ln l. A block that a row does not see changes none of its bits, so a row's bits depend on its own q, its
+// visible keys and their absolute positions only: not on the batch, the chunk, or the tile of rows.
+//
+// Cache: pages of 64 keys; page p of KV head g begins at element (p kv_heads + g) 64 d of k_pages, and of V at
+// (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. V of the keys that the 64 rows of a
+// block of threads see must be finite: a NaN there reaches all of these rows. (NaN in K or q stays in its rows.)
+//
+// Rows of sequence b: q_begin[b] .. q_begin[b + 1] - 1; the last sits at position kv_length[b] - 1 (bottom-right). All
+// lengths are read on the device. d = d_v = 64 or 128, or d = 64, d_v = 128; heads a multiple of kv_heads. Returns
+// before it is done (target.h); status 1 for a shape outside of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simt/target.h"
+
+namespace iha::kernels {
+
+inline constexpr uint32_t kGpuKeyBlock = 64;
+
+// Which keys a row at position p (of virtual tokens, P a token) sees.
+struct AttentionGpuMask {
+  uint32_t pseudo = 1;        // P
+  bool token_causal = false;  // all pseudo tokens of its own token, else those up to itself
+  bool token_window = false;  // window counts tokens, else virtual tokens
+  uint32_t window = 0;        // keys (or tokens) up to and including its own; 0: all
+};
+struct VisibleKeys {
+  uint32_t first = 0;
+  uint32_t last = 0;  // inclusive
+};
+IHA_HOST_DEVICE constexpr VisibleKeys VisibleTo(const AttentionGpuMask& mask, uint32_t position) {
+  const uint32_t token = position / mask.pseudo;
+  VisibleKeys v{0, mask.token_causal ? token * mask.pseudo + mask.pseudo - 1 : position};
+  if (mask.window == 0) return v;
+  if (mask.token_window) {
+    v.first = token < mask.window ? 0 : (token - mask.window + 1) * mask.pseudo;
+  } else {
+    v.first = position < mask.window ? 0 : position - mask.window + 1;
+  }
+  return v;
+}
+
+struct AttentionGpuArgs {
+  const uint16_t* q = nullptr;  // row r, head h at (r heads + h) d
+  const uint16_t* k_pages = nullptr;
+  const uint16_t* v_pages = nullptr;
+  const int32_t* page_table = nullptr;  // [sequence][pages_per_sequence]
+  const uint32_t* q_begin = nullptr;    // [sequences + 1]
+  const uint32_t* kv_length = nullptr;  // [sequences], the new keys included
+  uint16_t* out = nullptr;              // row r, head h at (r heads + h) d_v
+  float* lse = nullptr;                 // [row][heads], or null
+  uint32_t sequences = 0;
+  uint32_t max_rows = 0;  // of one sequence: sizes the grid
+  uint32_t pages_per_sequence = 0;
+  uint32_t heads = 0;
+  uint32_t kv_heads = 0;
+  uint32_t d = 0;
+  uint32_t d_v = 0;
+  float scale = 1.0f;
+  AttentionGpuMask mask = {};
+};
+
+// Rows are cut into tiles of 16 a warp: 1 warp a block where that is enough (decode), else 4.
+constexpr uint32_t AttentionGpuWarps(uint32_t max_rows) { return max_rows <= 16 ? 1 : 4; }
+constexpr size_t AttentionGpuSharedBytes(uint32_t warps, uint32_t d, uint32_t d_v) {
+  const size_t rows = size_t{warps} * 16 * (d > d_v ? d : d_v);  // q, and the output on its way out
+  return 2 * (rows + size_t{2} * kGpuKeyBlock * (d + d_v));
+}
+
+GpuStatus AttentionGpu(const AttentionGpuArgs& args, GpuStream stream);
+
+// One head size each, in files of their own (attention_<d>_<d_v>.cu).
+GpuStatus AttentionGpu64x64(const AttentionGpuArgs& args, GpuStream stream);
+GpuStatus AttentionGpu128x128(const AttentionGpuArgs& args, GpuStream stream);
+GpuStatus AttentionGpu64x128(const AttentionGpuArgs& args, GpuStream stream);
+
+}  // namespace iha::kernels

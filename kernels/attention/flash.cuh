@@ -1,0 +1,253 @@
+// flash.cuh: the kernel behind attention_gpu.h, for one pair of head sizes.
+//
+// A block: kWarps warps of 16 query rows each, one head of one sequence. Shared memory: q (later the output), then two
+// stages of 64 keys and 64 values that cp.async fills while the other is in use; rows of 16-byte chunks, chunk c of row
+// r at c ^ (r mod 8), so that ldmatrix meets no bank twice.
+#pragma once
+
+#include "kernels/attention/attention_gpu.h"
+#include "kernels/simt/device_math.h"
+#include "kernels/simt/launch.h"
+
+namespace iha::kernels {
+namespace {
+
+constexpr uint32_t kKeys = kGpuKeyBlock;
+constexpr float kNone = -INFINITY;
+
+template <uint32_t kColumns>
+IHA_DEVICE uint32_t Chunk(uint32_t row, uint32_t chunk) {
+  return row * (kColumns * 2) + ((chunk ^ (row & 7)) << 4);
+}
+
+// What a block works on.
+struct FlashTile {
+  uint32_t head = 0;
+  uint32_t sequence = 0;
+  uint32_t first_row = 0;  // of the tile, within q
+  uint32_t rows = 0;       // in the tile
+  uint32_t position = 0;   // of its first row
+  uint32_t keys = 0;       // kv_length
+  uint32_t begin = 0;      // key blocks that a row of the tile sees: begin .. end - 1
+  uint32_t end = 0;
+};
+
+template <uint32_t kWarps>
+IHA_DEVICE FlashTile TileOf(const AttentionGpuArgs& p) {
+  FlashTile t;
+  t.head = ptx::BlockY();
+  t.sequence = ptx::BlockZ();
+  const ptx::Global<const uint32_t> begins(p.q_begin), lengths(p.kv_length);
+  const uint32_t begin = ptx::Load(begins + t.sequence), rows = ptx::Load(begins + (t.sequence + 1)) - begin;
+  const uint32_t at = ptx::BlockX() * kWarps * 16;
+  if (at >= rows) return t;
+  t.first_row = begin + at;
+  t.rows = rows - at < kWarps * 16 ? rows - at : kWarps * 16;
+  t.keys = ptx::Load(lengths + t.sequence);
+  t.position = t.keys - rows + at;
+  const uint32_t last = VisibleTo(p.mask, t.position + t.rows - 1).last;
+  t.begin = VisibleTo(p.mask, t.position).first / kKeys;
+  t.end = (last < t.keys ? last : t.keys - 1) / kKeys + 1;
+  return t;
+}
+
+// `rows` rows of kColumns at `from` + r * stride to shared memory at byte `to`; zeros where r >= valid.
+template <uint32_t kColumns, uint32_t kRows, uint32_t kThreads>
+IHA_DEVICE void CopyRows(uint32_t to, ptx::Global<const uint16_t> from, size_t stride, uint32_t valid) {
+  constexpr uint32_t kChunks = kColumns / 8;
+  for (uint32_t i = ptx::ThreadX(); i < kRows * kChunks; i += kThreads) {
+    const uint32_t row = i / kChunks, chunk = i % kChunks;
+    const auto at = ptx::DynamicShared<uint16_t>(to + Chunk<kColumns>(row, chunk));
+    const bool in = row < valid;
+    ptx::CpAsyncFill<16>(at, in ? from + (row * stride + chunk * 8) : from, in ? 16 : 0);
+  }
+}
+
+template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
+struct Flash {
+  static constexpr uint32_t kThreads = kWarps * 32;
+  static constexpr uint32_t kQBytes = kWarps * 16 * (kD > kDv ? kD : kDv) * 2;
+  static constexpr uint32_t kKBytes = kKeys * kD * 2;
+  static constexpr uint32_t kStageBytes = kKeys * (kD + kDv) * 2;
+
+  IHA_DEVICE static void LoadKeys(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {
+    const ptx::Global<const int32_t> table(p.page_table);
+    const int32_t page = ptx::Load(table + (size_t{t.sequence} * p.pages_per_sequence + block));
+    const size_t row = (static_cast<size_t>(page) * p.kv_heads + t.head / (p.heads / p.kv_heads)) * kKeys;
+    const uint32_t left = t.keys - block * kKeys, valid = left < kKeys ? left : kKeys;
+    const uint32_t to = kQBytes + block % 2 * kStageBytes;
+    CopyRows<kD, kKeys, kThreads>(to, ptx::Global<const uint16_t>(p.k_pages) + row * kD, kD, valid);
+    CopyRows<kDv, kKeys, kThreads>(to + kKBytes, ptx::Global<const uint16_t>(p.v_pages) + row * kDv, kDv, valid);
+    ptx::CpCommit();
+  }
+
+  // s[n]: keys 8 n .. 8 n + 7 of the block.
+  IHA_DEVICE static void Scores(uint32_t keys, const uint32_t (&q)[kD / 16][4], float (&s)[kKeys / 8][4]) {
+    const uint32_t lane = ptx::Lane();
+    for (uint32_t n = 0; n < kKeys / 16; ++n) {
+      for (uint32_t k = 0; k < kD / 16; ++k) {
+        uint32_t r[4];
+        const uint32_t row = n * 16 + lane % 8 + lane / 16 * 8, chunk = k * 2 + lane / 8 % 2;
+        ptx::LdMatrix<4, false>(r, ptx::DynamicShared<uint16_t>(keys + Chunk<kD>(row, chunk)));
+        const uint32_t low[2] = {r[0], r[1]}, high[2] = {r[2], r[3]};
+        ptx::MmaBF16(s[2 * n], q[k], low);
+        ptx::MmaBF16(s[2 * n + 1], q[k], high);
+      }
+    }
+  }
+
+  // o += bf16(s) V.
+  IHA_DEVICE static void AddValues(uint32_t values, const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
+    const uint32_t lane = ptx::Lane();
+    for (uint32_t n = 0; n < kKeys / 16; ++n) {
+      const uint32_t weights[4] = {ptx::PackBF16(s[2 * n][0], s[2 * n][1]), ptx::PackBF16(s[2 * n][2], s[2 * n][3]),
+                                   ptx::PackBF16(s[2 * n + 1][0], s[2 * n + 1][1]),
+                                   ptx::PackBF16(s[2 * n + 1][2], s[2 * n + 1][3])};
+      for (uint32_t i = 0; i < kDv / 16; ++i) {
+        uint32_t r[4];
+        const uint32_t row = n * 16 + lane % 16, chunk = i * 2 + lane / 16;
+        ptx::LdMatrix<4, true>(r, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(row, chunk)));
+        const uint32_t left[2] = {r[0], r[1]}, right[2] = {r[2], r[3]};
+        ptx::MmaBF16(o[2 * i], weights, left);
+        ptx::MmaBF16(o[2 * i + 1], weights, right);
+      }
+    }
+  }
+
+  // Rows group and group + 8 of the warp, to bf16 in shared memory, then out in chunks of 16 bytes.
+  IHA_DEVICE static void Write(const AttentionGpuArgs& p, const FlashTile& t, const float (&o)[kDv / 8][4],
+                               const float (&m)[2], const float (&l)[2]) {
+    const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
+    for (uint32_t part = 0; part < 2; ++part) {
+      const uint32_t row = warp_row + lane / 4 + part * 8;
+      const float divisor = l[part];
+      for (uint32_t n = 0; n < kDv / 8; ++n) {
+        const uint32_t pair = ptx::PackBF16(o[n][2 * part] / divisor, o[n][2 * part + 1] / divisor);
+        ptx::Store(ptx::DynamicShared<uint32_t>(Chunk<kDv>(row, n) + lane % 4 * 4), pair);
+      }
+      if (p.lse != nullptr && lane % 4 == 0 && row < t.rows) {
+        const size_t at = size_t{t.first_row + row} * p.heads + t.head;
+        ptx::Store(ptx::Global<float>(p.lse) + at, fmaf(m[part], p.scale, logf(divisor)));
+      }
+    }
+    ptx::SyncWarp();
+    const ptx::Global<uint16_t> out(p.out);
+    constexpr uint32_t kChunks = kDv / 8;
+    for (uint32_t i = lane; i < 16 * kChunks; i += 32) {
+      const uint32_t row = warp_row + i / kChunks, chunk = i % kChunks;
+      if (row >= t.rows) continue;
+      ptx::StoreAs(out + ((size_t{t.first_row + row} * p.heads + t.head) * kDv + chunk * 8),
+                   ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(Chunk<kDv>(row, chunk))));
+    }
+  }
+};
+
+// What two rows of a lane see, and what they have seen so far.
+struct SoftmaxRows {
+  uint32_t first[2];
+  uint32_t last[2];
+  float m[2] = {kNone, kNone};
+  float l[2] = {0.0f, 0.0f};
+};
+
+// Scores to weights; `rescale` is what the earlier blocks count from now on.
+template <uint32_t kTiles>
+IHA_DEVICE void Softmax(uint32_t block, float c, SoftmaxRows& rows, float (&s)[kTiles][4], float (&rescale)[2]) {
+  const uint32_t key = block * kKeys + ptx::Lane() % 4 * 2;
+  for (uint32_t part = 0; part < 2; ++part) {
+    float m = rows.m[part];
+    for (uint32_t n = 0; n < kTiles; ++n) {
+      for (uint32_t e = 0; e < 2; ++e) {
+        float& score = s[n][2 * part + e];
+        const uint32_t j = key + n * 8 + e;
+        if (j < rows.first[part] || j > rows.last[part]) score = kNone;
+        m = score > m || score != score ? score : m;  // a NaN stays
+      }
+    }
+    for (uint32_t step = 1; step <= 2; step *= 2) {
+      const float other = ptx::ShflXor(ptx::kAllLanes, m, step);
+      m = other > m || other != other ? other : m;
+    }
+    const float zero = m == kNone ? 0.0f : m;  // nothing seen yet: weights 0, not NaN
+    rescale[part] = ptx::Exp2((rows.m[part] - zero) * c);
+    float l = rows.l[part] * rescale[part];
+    const float shift = -(zero * c);
+    for (uint32_t n = 0; n < kTiles; ++n) {
+      for (uint32_t e = 0; e < 2; ++e) {
+        s[n][2 * part + e] = ptx::Exp2(fmaf(s[n][2 * part + e], c, shift));
+        l += s[n][2 * part + e];
+      }
+    }
+    rows.m[part] = m;
+    rows.l[part] = l;
+  }
+}
+
+template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs p) {
+  using F = Flash<kD, kDv, kWarps>;
+  const FlashTile t = TileOf<kWarps>(p);
+  if (t.rows == 0) return;
+  const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
+  const ptx::Global<const uint16_t> queries(p.q);
+  CopyRows<kD, kWarps * 16, F::kThreads>(0, queries + (size_t{t.first_row} * p.heads + t.head) * kD,
+                                         size_t{p.heads} * kD, t.rows);
+  F::LoadKeys(p, t, t.begin);
+
+  SoftmaxRows rows;
+  for (uint32_t part = 0; part < 2; ++part) {
+    const uint32_t row = warp_row + lane / 4 + part * 8;
+    const VisibleKeys v = VisibleTo(p.mask, t.position + (row < t.rows ? row : t.rows - 1));
+    rows.first[part] = v.first;
+    rows.last[part] = v.last < t.keys ? v.last : t.keys - 1;
+  }
+  // Blocks that a row of this warp sees; the others change nothing, so the warp leaves them out.
+  const uint32_t warp_last = warp_row + 15 < t.rows ? warp_row + 15 : t.rows - 1;
+  const bool works = warp_row < t.rows;
+  const uint32_t from = VisibleTo(p.mask, t.position + (works ? warp_row : 0)).first / kKeys;
+  const uint32_t to = VisibleTo(p.mask, t.position + warp_last).last / kKeys;
+
+  uint32_t q[kD / 16][4];
+  float o[kDv / 8][4] = {};
+  for (uint32_t block = t.begin; block < t.end; ++block) {
+    if (block + 1 < t.end) {
+      F::LoadKeys(p, t, block + 1);
+      ptx::CpWait<1>();
+    } else {
+      ptx::CpWait<0>();
+    }
+    ptx::SyncThreads();
+    if (block == t.begin) {
+      for (uint32_t k = 0; k < kD / 16; ++k) {
+        ptx::LdMatrix<4, false>(q[k], ptx::DynamicShared<uint16_t>(Chunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
+      }
+    }
+    if (works && block >= from && block <= to) {
+      const uint32_t stage = F::kQBytes + block % 2 * F::kStageBytes;
+      float s[kKeys / 8][4] = {};
+      F::Scores(stage, q, s);
+      float rescale[2];
+      Softmax(block, p.scale * 1.44269504088896341f, rows, s, rescale);
+      for (uint32_t n = 0; n < kDv / 8; ++n) {
+        for (uint32_t e = 0; e < 4; ++e) o[n][e] *= rescale[e / 2];
+      }
+      F::AddValues(stage + F::kKBytes, s, o);
+    }
+    ptx::SyncThreads();
+  }
+  if (!works) return;
+  for (uint32_t part = 0; part < 2; ++part) rows.l[part] = SumLanes(rows.l[part], 4);
+  F::Write(p, t, o, rows.m, rows.l);
+}
+
+template <uint32_t kD, uint32_t kDv>
+GpuStatus LaunchFlash(const AttentionGpuArgs& args, GpuStream stream) {
+  const uint32_t warps = AttentionGpuWarps(args.max_rows);
+  const LaunchShape shape{(args.max_rows + warps * 16 - 1) / (warps * 16), args.heads, args.sequences, warps * 32,
+                          AttentionGpuSharedBytes(warps, kD, kDv)};
+  return warps == 1 ? LaunchKernel("attention", FlashForward<kD, kDv, 1>, shape, stream, args)
+                    : LaunchKernel("attention", FlashForward<kD, kDv, 4>, shape, stream, args);
+}
+
+}  // namespace
+}  // namespace iha::kernels
