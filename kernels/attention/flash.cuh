@@ -84,7 +84,9 @@ struct Flash {
   // s[n]: keys 8 n .. 8 n + 7 of the block.
   IHA_DEVICE static void Scores(uint32_t keys, const uint32_t (&q)[kD / 16][4], float (&s)[kKeys / 8][4]) {
     const uint32_t lane = ptx::Lane();
+    IHA_UNROLL
     for (uint32_t n = 0; n < kKeys / 16; ++n) {
+      IHA_UNROLL
       for (uint32_t k = 0; k < kD / 16; ++k) {
         uint32_t r[4];
         const uint32_t row = n * 16 + lane % 8 + lane / 16 * 8, chunk = k * 2 + lane / 8 % 2;
@@ -99,10 +101,12 @@ struct Flash {
   // o += bf16(s) V.
   IHA_DEVICE static void AddValues(uint32_t values, const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
     const uint32_t lane = ptx::Lane();
+    IHA_UNROLL
     for (uint32_t n = 0; n < kKeys / 16; ++n) {
       const uint32_t weights[4] = {ptx::PackBF16(s[2 * n][0], s[2 * n][1]), ptx::PackBF16(s[2 * n][2], s[2 * n][3]),
                                    ptx::PackBF16(s[2 * n + 1][0], s[2 * n + 1][1]),
                                    ptx::PackBF16(s[2 * n + 1][2], s[2 * n + 1][3])};
+      IHA_UNROLL
       for (uint32_t i = 0; i < kDv / 16; ++i) {
         uint32_t r[4];
         const uint32_t row = n * 16 + lane % 16, chunk = i * 2 + lane / 16;
@@ -118,9 +122,11 @@ struct Flash {
   IHA_DEVICE static void Write(const AttentionGpuArgs& p, const FlashTile& t, const float (&o)[kDv / 8][4],
                                const float (&m)[2], const float (&l)[2]) {
     const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
+    IHA_UNROLL
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t row = warp_row + lane / 4 + part * 8;
       const float divisor = l[part];
+      IHA_UNROLL
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         const uint32_t pair = ptx::PackBF16(o[n][2 * part] / divisor, o[n][2 * part + 1] / divisor);
         ptx::Store(ptx::DynamicShared<uint32_t>(Chunk<kDv>(row, n) + lane % 4 * 4), pair);
@@ -154,8 +160,10 @@ struct SoftmaxRows {
 template <uint32_t kTiles>
 IHA_DEVICE void Softmax(uint32_t block, float c, SoftmaxRows& rows, float (&s)[kTiles][4], float (&rescale)[2]) {
   const uint32_t key = block * kKeys + ptx::Lane() % 4 * 2;
+  IHA_UNROLL
   for (uint32_t part = 0; part < 2; ++part) {
     float m = rows.m[part];
+    IHA_UNROLL
     for (uint32_t n = 0; n < kTiles; ++n) {
       for (uint32_t e = 0; e < 2; ++e) {
         float& score = s[n][2 * part + e];
@@ -172,6 +180,7 @@ IHA_DEVICE void Softmax(uint32_t block, float c, SoftmaxRows& rows, float (&s)[k
     rescale[part] = ptx::Exp2((rows.m[part] - zero) * c);
     float l = rows.l[part] * rescale[part];
     const float shift = -(zero * c);
+    IHA_UNROLL
     for (uint32_t n = 0; n < kTiles; ++n) {
       for (uint32_t e = 0; e < 2; ++e) {
         s[n][2 * part + e] = ptx::Exp2(fmaf(s[n][2 * part + e], c, shift));
@@ -195,6 +204,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs 
   F::LoadKeys(p, t, t.begin);
 
   SoftmaxRows rows;
+  IHA_UNROLL
   for (uint32_t part = 0; part < 2; ++part) {
     const uint32_t row = warp_row + lane / 4 + part * 8;
     const VisibleKeys v = VisibleTo(p.mask, t.position + (row < t.rows ? row : t.rows - 1));
@@ -218,6 +228,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs 
     }
     ptx::SyncThreads();
     if (block == t.begin) {
+      IHA_UNROLL
       for (uint32_t k = 0; k < kD / 16; ++k) {
         ptx::LdMatrix<4, false>(q[k], ptx::DynamicShared<uint16_t>(Chunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
       }
@@ -228,6 +239,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs 
       F::Scores(stage, q, s);
       float rescale[2];
       Softmax(block, p.scale * 1.44269504088896341f, rows, s, rescale);
+      IHA_UNROLL
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         for (uint32_t e = 0; e < 4; ++e) o[n][e] *= rescale[e / 2];
       }
