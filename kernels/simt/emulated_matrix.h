@@ -59,12 +59,21 @@ void LdMatrix(uint32_t (&registers)[kMatrices], Shared<T> row, const Site& at = 
       [&](uint32_t, auto in, auto) {
         CheckMatrixRows(kMatrices, in, "LdMatrix", at);
         simt::Block& block = simt::Block::Current();
-        ForMatrixHalves(kMatrices, kTransposed, in, [&](int m, uint32_t lane, uint32_t half, int64_t offset) {
-          uint16_t value;
-          std::memcpy(&value, block.Shared(simt::Block::Access::kRead, offset, 2, 2, at, lane), 2);
-          uint32_t& to = in(lane).registers[m];
-          to = half == 0 ? value : to | uint32_t{value} << 16;
-        });
+        if constexpr (!kTransposed) {  // both halves lie side by side: one access
+          for (uint32_t m = 0; m < kMatrices; ++m) {
+            for (uint32_t lane = 0; lane < simt::kWarpSize; ++lane) {
+              const int64_t offset = in(m * 8 + lane / 4).offset + lane % 4 * 4;
+              std::memcpy(&in(lane).registers[m], block.Shared(simt::Block::Access::kRead, offset, 4, 4, at, lane), 4);
+            }
+          }
+        } else {
+          ForMatrixHalves(kMatrices, kTransposed, in, [&](int m, uint32_t lane, uint32_t half, int64_t offset) {
+            uint16_t value;
+            std::memcpy(&value, block.Shared(simt::Block::Access::kRead, offset, 2, 2, at, lane), 2);
+            uint32_t& to = in(lane).registers[m];
+            to = half == 0 ? value : to | uint32_t{value} << 16;
+          });
+        }
       });
 }
 
