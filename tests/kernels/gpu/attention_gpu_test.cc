@@ -162,6 +162,7 @@ std::vector<Case> Cases() {
       {64, 64, 1, 1, {{64, 160}}, {.pseudo = 4, .token_window = true, .window = 9}},
       {128, 128, 1, 1, {{4, 300}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 20}},
       {64, 64, 4, 1, {{3, 3}, {2, 65}}, {.window = 64}},
+      {64, 64, 6, 2, {{18, 70}}},
   };
 }
 std::string Name(const Case& c) {
