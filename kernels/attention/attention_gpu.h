@@ -9,8 +9,8 @@
 // visible keys and their absolute positions only: not on the batch, the chunk, or the tile of rows.
 //
 // Cache: pages of 64 keys; page p of KV head g begins at element (p kv_heads + g) 64 d of k_pages, and of V at
-// (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. V of the keys that the 64 rows of a
-// block of threads see must be finite: a NaN there reaches all of these rows. (NaN in K or q stays in its rows.)
+// (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. NaN and
+// infinities of a key or value reach the rows that see it and no others (blocks where it matters are looked through).
 //
 // Rows of sequence b: q_begin[b] .. q_begin[b + 1] - 1; the last sits at position kv_length[b] - 1 (bottom-right). All
 // lengths are read on the device. d = d_v = 64 or 128, or d = 64, d_v = 128; heads a multiple of kv_heads. Returns

@@ -63,6 +63,14 @@ IHA_DEVICE void CopyRows(uint32_t to, ptx::Global<const uint16_t> from, size_t s
   }
 }
 
+// What two rows of a lane see, and what they have seen so far.
+struct SoftmaxRows {
+  uint32_t first[2];
+  uint32_t last[2];
+  float m[2] = {kNone, kNone};
+  float l[2] = {0.0f, 0.0f};
+};
+
 template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
 struct Flash {
   static constexpr uint32_t kThreads = kWarps * 32;
@@ -98,23 +106,74 @@ struct Flash {
     }
   }
 
+  // bf16 weights of keys 16 n .. 16 n + 15, as the A operand of an mma.
+  IHA_DEVICE static void Weights(const float (&s)[kKeys / 8][4], uint32_t n, uint32_t (&a)[4]) {
+    a[0] = ptx::PackBF16(s[2 * n][0], s[2 * n][1]);
+    a[1] = ptx::PackBF16(s[2 * n][2], s[2 * n][3]);
+    a[2] = ptx::PackBF16(s[2 * n + 1][0], s[2 * n + 1][1]);
+    a[3] = ptx::PackBF16(s[2 * n + 1][2], s[2 * n + 1][3]);
+  }
+
   // o += bf16(s) V.
   IHA_DEVICE static void AddValues(uint32_t values, const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
-    const uint32_t lane = ptx::Lane();
     IHA_UNROLL
     for (uint32_t n = 0; n < kKeys / 16; ++n) {
-      const uint32_t weights[4] = {ptx::PackBF16(s[2 * n][0], s[2 * n][1]), ptx::PackBF16(s[2 * n][2], s[2 * n][3]),
-                                   ptx::PackBF16(s[2 * n + 1][0], s[2 * n + 1][1]),
-                                   ptx::PackBF16(s[2 * n + 1][2], s[2 * n + 1][3])};
+      uint32_t a[4];
+      Weights(s, n, a);
       IHA_UNROLL
       for (uint32_t i = 0; i < kDv / 16; ++i) {
-        uint32_t r[4];
-        const uint32_t row = n * 16 + lane % 16, chunk = i * 2 + lane / 16;
-        ptx::LdMatrix<4, true>(r, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(row, chunk)));
-        const uint32_t left[2] = {r[0], r[1]}, right[2] = {r[2], r[3]};
-        ptx::MmaBF16(o[2 * i], weights, left);
-        ptx::MmaBF16(o[2 * i + 1], weights, right);
+        uint32_t b[4];
+        const uint32_t row = n * 16 + ptx::Lane() % 16, chunk = i * 2 + ptx::Lane() / 16;
+        ptx::LdMatrix<4, true>(b, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(row, chunk)));
+        const uint32_t left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
+        ptx::MmaBF16(o[2 * i], a, left);
+        ptx::MmaBF16(o[2 * i + 1], a, right);
       }
+    }
+  }
+
+  // Whether a value of the block is not finite; the same answer in all lanes.
+  IHA_DEVICE static bool AnyNotFinite(uint32_t values) {
+    bool found = false;
+    for (uint32_t i = ptx::Lane(); i < kKeys * (kDv / 8); i += 32) {
+      const auto eight = ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(values + i * 16));
+      for (uint32_t pair : eight.v) {
+        found |= (pair & 0x7F80u) == 0x7F80u || (pair & 0x7F800000u) == 0x7F800000u;
+      }
+    }
+    return ptx::Any(ptx::kAllLanes, found);
+  }
+
+  // AddValues row by row, for a block with values that are not finite and that some rows do not see: 0 times such a
+  // value would reach those rows. Each row takes part in the same mma as always, beside rows whose results are dropped.
+  IHA_DEVICE static void AddVisibleValues(uint32_t block, uint32_t values, const SoftmaxRows& rows,
+                                          const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
+    const uint32_t lane = ptx::Lane();
+    IHA_UNROLL
+    for (uint32_t i = 0; i < kDv / 8; ++i) {
+      float sum[4] = {};
+      for (uint32_t row = 0; row < 16; ++row) {
+        const bool upper = row < 8;
+        const uint32_t first = ptx::ShflIdx(ptx::kAllLanes, upper ? rows.first[0] : rows.first[1], row % 8 * 4);
+        const uint32_t last = ptx::ShflIdx(ptx::kAllLanes, upper ? rows.last[0] : rows.last[1], row % 8 * 4);
+        float mixed[4] = {o[i][0], o[i][1], o[i][2], o[i][3]};
+        IHA_UNROLL
+        for (uint32_t n = 0; n < kKeys / 16; ++n) {
+          uint32_t a[4], b[2];
+          Weights(s, n, a);
+          ptx::LdMatrix<2, true>(b, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(n * 16 + lane % 16, i)));
+          for (uint32_t half = 0; half < 2; ++half) {
+            const uint32_t key = block * kKeys + n * 16 + half * 8 + lane % 4 * 2;
+            b[half] &=
+                (key >= first && key <= last ? 0xFFFFu : 0u) | (key + 1 >= first && key + 1 <= last ? 0xFFFF0000u : 0u);
+          }
+          ptx::MmaBF16(mixed, a, b);
+        }
+        for (uint32_t e = 0; e < 4; ++e) {
+          if (lane / 4 + e / 2 * 8 == row) sum[e] = mixed[e];
+        }
+      }
+      for (uint32_t e = 0; e < 4; ++e) o[i][e] = sum[e];
     }
   }
 
@@ -146,14 +205,6 @@ struct Flash {
                    ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(Chunk<kDv>(row, chunk))));
     }
   }
-};
-
-// What two rows of a lane see, and what they have seen so far.
-struct SoftmaxRows {
-  uint32_t first[2];
-  uint32_t last[2];
-  float m[2] = {kNone, kNone};
-  float l[2] = {0.0f, 0.0f};
 };
 
 // Scores to weights; `rescale` is what the earlier blocks count from now on.
@@ -193,7 +244,8 @@ IHA_DEVICE void Softmax(uint32_t block, float c, SoftmaxRows& rows, float (&s)[k
 }
 
 template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
-IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs p) {
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 3 : 1)
+    FlashForward(AttentionGpuArgs p) {
   using F = Flash<kD, kDv, kWarps>;
   const FlashTile t = TileOf<kWarps>(p);
   if (t.rows == 0) return;
@@ -214,8 +266,10 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs 
   // Blocks that a row of this warp sees; the others change nothing, so the warp leaves them out.
   const uint32_t warp_last = warp_row + 15 < t.rows ? warp_row + 15 : t.rows - 1;
   const bool works = warp_row < t.rows;
-  const uint32_t from = VisibleTo(p.mask, t.position + (works ? warp_row : 0)).first / kKeys;
-  const uint32_t to = VisibleTo(p.mask, t.position + warp_last).last / kKeys;
+  const VisibleKeys lowest = VisibleTo(p.mask, t.position + (works ? warp_row : 0));
+  const VisibleKeys highest = VisibleTo(p.mask, t.position + warp_last);
+  const uint32_t from = lowest.first / kKeys, to = highest.last / kKeys;
+  const uint32_t first_all = highest.first, last_all = lowest.last;  // what every row of the warp sees
 
   uint32_t q[kD / 16][4];
   float o[kDv / 8][4] = {};
@@ -243,7 +297,13 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) FlashForward(AttentionGpuArgs 
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         for (uint32_t e = 0; e < 4; ++e) o[n][e] *= rescale[e / 2];
       }
-      F::AddValues(stage + F::kKBytes, s, o);
+      const uint32_t values = stage + F::kKBytes;
+      const bool all_seen = first_all <= block * kKeys && last_all >= block * kKeys + kKeys - 1;
+      if (!all_seen && F::AnyNotFinite(values)) {
+        F::AddVisibleValues(block, values, rows, s, o);
+      } else {
+        F::AddValues(values, s, o);
+      }
     }
     ptx::SyncThreads();
   }

@@ -262,12 +262,27 @@ TEST(AttentionGpu, RowsDoNotSeeBatchOrChunk) {
   }
 }
 
-TEST(AttentionGpu, NanOfAKeyStaysWithRowsThatSeeIt) {
-  Inputs in = Make({64, 64, 1, 1, {{90, 90}}, {}});
-  in.k[0].bits[70 * 64 + 3] = RoundToBF16(std::numeric_limits<float>::quiet_NaN());
-  simt::Device device;
-  const std::vector<float> got = WidenAll(Attended(device, in).out);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i / 64 >= 70) << i;
+// And the rows that do not see it keep their bits.
+TEST(AttentionGpu, NanOfAKeyOrValueStaysWithRowsThatSeeIt) {
+  for (const AttentionGpuMask& mask :
+       {AttentionGpuMask{}, AttentionGpuMask{.window = 11}, AttentionGpuMask{.pseudo = 4, .token_causal = true}}) {
+    for (const bool value : {false, true}) {
+      const Inputs clean = Make({64, 64, 1, 1, {{90, 90}}, mask});
+      Inputs in = clean;
+      (value ? in.v : in.k)[0].bits[70 * 64 + 3] = RoundToBF16(std::numeric_limits<float>::quiet_NaN());
+      ForEachSchedule([&](simt::Device& device) {
+        const std::vector<float> got = WidenAll(Attended(device, in).out), want = WidenAll(Attended(device, clean).out);
+        for (size_t i = 0; i < got.size(); ++i) {
+          const VisibleKeys v = VisibleTo(mask, static_cast<uint32_t>(i / 64));
+          const bool nan = v.first <= 70 && v.last >= 70 && (!value || i % 64 == 3);
+          ASSERT_EQ(std::isnan(got[i]), nan) << i;
+          if (!nan) {
+            ASSERT_EQ(got[i], want[i]) << i;
+          }
+        }
+      });
+    }
+  }
 }
 
 // Reads: q once; of every key block that a tile of 64 (16) rows sees, each valid key and value once; the page number by
