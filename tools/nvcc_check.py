@@ -26,8 +26,9 @@ def demangle(names):
     short = []
     for name in said:
         name = re.sub(r'\(anonymous namespace\)::|_GLOBAL__N__\w+::', '', name)
-        name = re.sub(r'^void ', '', name).split('(')[0] if '(' in name else name
-        short.append(re.sub(r'^iha::kernels::', '', re.sub(r'\((?:int|bool|unsigned int)\)|(?<=\d)u\b', '', name)).replace(' ', ''))
+        name = re.sub(r'\([\w: ]+\)(?=\d|true|false)|(?<=\d)u\b', '', name)  # (bool)1, (Enum)2, 3u
+        name = re.sub(r'^void |^iha::kernels::', '', re.sub(r'^void ', '', name).split('(')[0])
+        short.append(name.replace(' ', ''))
     return dict(zip(names, short))
 
 

@@ -113,6 +113,8 @@ class Buffer {
       : Buffer(device, values.size(), true, false, std::move(name)) {
     if (n_ != 0) std::memcpy(static_cast<void*>(data_), values.data(), n_ * sizeof(T));
   }
+  Buffer(Device& device, const std::vector<T>& values, std::string name = "input")
+      : Buffer(device, std::span<const T>(values), std::move(name)) {}
   ~Buffer() {
     device_.Unregister(data_);
     ::operator delete (data_, std::align_val_t{kAlignment});

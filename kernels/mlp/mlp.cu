@@ -1,0 +1,63 @@
+#include "kernels/mlp/mlp_gpu.h"
+#include "kernels/simt/device_math.h"
+#include "kernels/simt/launch.h"
+
+namespace iha::kernels {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+constexpr float kLog2E = 1.44269504088896341f;
+
+// The exponent is never positive, so nothing overflows to 0 * inf.
+IHA_DEVICE float Sigmoid(float z) {
+  const float e = ptx::Exp2(-fabsf(z) * kLog2E);
+  return (z >= 0.0f ? 1.0f : e) / (1.0f + e);
+}
+
+template <Activation kActivation>
+IHA_DEVICE float Activate(float x) {
+  if constexpr (kActivation == Activation::kSilu) return x * Sigmoid(x);
+  if constexpr (kActivation == Activation::kGeluTanh) {
+    const float cubed = x * x * x;
+    return x * Sigmoid(1.59576912160573071f * fmaf(0.044715f, cubed, x));  // 2 sqrt(2 / pi)
+  }
+  if constexpr (kActivation == Activation::kGeluErf) return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+  return x > 0.0f || x != x ? x : 0.0f;
+}
+
+template <Activation kActivation>
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) ActivationMulRows(MlpGpuArgs p) {
+  const ptx::Global<const uint16_t> gate(p.gate), up(p.up);
+  const ptx::Global<uint16_t> out(p.out);
+  const uint32_t chunks = p.n / 8;
+  const size_t i = size_t{ptx::BlockX()} * kThreads + ptx::ThreadX(), row = i / chunks, column = i % chunks * 8;
+  if (row >= p.rows) return;
+  float g[8], u[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  Widen(ptx::LoadAs<Eight16>(gate + (row * p.ld_gate + column)), g);
+  if (p.up != nullptr) Widen(ptx::LoadAs<Eight16>(up + (row * p.ld_up + column)), u);
+  for (int j = 0; j < 8; ++j) g[j] = Activate<kActivation>(g[j]) * u[j];
+  ptx::StoreAs(out + (row * p.ld_out + column), Narrow(g));
+}
+
+}  // namespace
+
+GpuStatus ActivationMulGpu(const MlpGpuArgs& args, GpuStream stream) {
+  if (args.n == 0 || args.n % 8 != 0 || args.ld_gate % 8 != 0 || args.ld_up % 8 != 0 || args.ld_out % 8 != 0) return 1;
+  if (args.rows == 0) return 0;
+  const uint64_t chunks = uint64_t{args.rows} * (args.n / 8);
+  const LaunchShape shape{static_cast<uint32_t>((chunks + kThreads - 1) / kThreads), 1, 1, kThreads, 0};
+  const auto launch = [&](auto kernel) { return LaunchKernel("activation_mul", kernel, shape, stream, args); };
+  switch (args.activation) {
+    case Activation::kSilu:
+      return launch(ActivationMulRows<Activation::kSilu>);
+    case Activation::kGeluTanh:
+      return launch(ActivationMulRows<Activation::kGeluTanh>);
+    case Activation::kGeluErf:
+      return launch(ActivationMulRows<Activation::kGeluErf>);
+    case Activation::kRelu:
+      return launch(ActivationMulRows<Activation::kRelu>);
+  }
+  return 1;
+}
+
+}  // namespace iha::kernels
