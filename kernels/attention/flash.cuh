@@ -89,19 +89,21 @@ struct Flash {
     ptx::CpCommit();
   }
 
-  // s[n]: keys 8 n .. 8 n + 7 of the block.
-  IHA_DEVICE static void Scores(uint32_t keys, const uint32_t (&q)[kD / 16][4], float (&s)[kKeys / 8][4]) {
-    const uint32_t lane = ptx::Lane();
-    IHA_UNROLL
-    for (uint32_t n = 0; n < kKeys / 16; ++n) {
+  // s[n]: keys 8 n .. 8 n + 7 of the block. q is read again from shared memory: its registers are worth more elsewhere.
+  IHA_DEVICE static void Scores(uint32_t keys, float (&s)[kKeys / 8][4]) {
+    const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
+    IHA_UNROLL_BY_TWO
+    for (uint32_t k = 0; k < kD / 16; ++k) {
+      uint32_t q[4];
+      ptx::LdMatrix<4, false>(q, ptx::DynamicShared<uint16_t>(Chunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
       IHA_UNROLL
-      for (uint32_t k = 0; k < kD / 16; ++k) {
+      for (uint32_t n = 0; n < kKeys / 16; ++n) {
         uint32_t r[4];
         const uint32_t row = n * 16 + lane % 8 + lane / 16 * 8, chunk = k * 2 + lane / 8 % 2;
         ptx::LdMatrix<4, false>(r, ptx::DynamicShared<uint16_t>(keys + Chunk<kD>(row, chunk)));
         const uint32_t low[2] = {r[0], r[1]}, high[2] = {r[2], r[3]};
-        ptx::MmaBF16(s[2 * n], q[k], low);
-        ptx::MmaBF16(s[2 * n + 1], q[k], high);
+        ptx::MmaBF16(s[2 * n], q, low);
+        ptx::MmaBF16(s[2 * n + 1], q, high);
       }
     }
   }
@@ -271,7 +273,6 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
   const uint32_t from = lowest.first / kKeys, to = highest.last / kKeys;
   const uint32_t first_all = highest.first, last_all = lowest.last;  // what every row of the warp sees
 
-  uint32_t q[kD / 16][4];
   float o[kDv / 8][4] = {};
   for (uint32_t block = t.begin; block < t.end; ++block) {
     if (block + 1 < t.end) {
@@ -281,16 +282,10 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
       ptx::CpWait<0>();
     }
     ptx::SyncThreads();
-    if (block == t.begin) {
-      IHA_UNROLL
-      for (uint32_t k = 0; k < kD / 16; ++k) {
-        ptx::LdMatrix<4, false>(q[k], ptx::DynamicShared<uint16_t>(Chunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
-      }
-    }
     if (works && block >= from && block <= to) {
       const uint32_t stage = F::kQBytes + block % 2 * F::kStageBytes;
       float s[kKeys / 8][4] = {};
-      F::Scores(stage, q, s);
+      F::Scores(stage, s);
       float rescale[2];
       Softmax(block, p.scale * 1.44269504088896341f, rows, s, rescale);
       IHA_UNROLL
