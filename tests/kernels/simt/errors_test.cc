@@ -208,6 +208,30 @@ TEST(SimtErrors, OrderIsTransitive) {
   }
 }
 
+// SyncWarp of a part of a warp: its lanes know what each of them did and knew, the others nothing. The shuffle makes
+// sure that the read comes later; it orders no memory.
+TEST(SimtErrors, PartOfAWarpOrdersItsLanesOnly) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    for (const bool handed_on : {false, true}) {
+      for (uint32_t reader = 1; reader < 4; ++reader) {
+        const auto report = Launched(32, 4,
+                                     [&] {
+                                       const uint32_t lane = ptx::Lane();
+                                       const auto s = ptx::DynamicShared<uint32_t>();
+                                       if (lane == 0) ptx::Store(s, 1u);
+                                       if (lane < 2) ptx::SyncWarp(0x3);
+                                       if (handed_on && (lane == 1 || lane == 2)) ptx::SyncWarp(0x6);
+                                       ptx::ShflXor(ptx::kAllLanes, lane, 1);
+                                       if (lane == reader) ptx::Load(s);
+                                     },
+                                     1, {.seed = seed});
+        const bool knows = reader == 1 || (handed_on && reader == 2);
+        EXPECT_EQ(report.error, knows ? ErrorKind::kNone : ErrorKind::kRace) << reader << report.message;
+      }
+    }
+  }
+}
+
 TEST(SimtErrors, ArrivingHearsNothing) {
   for (const uint64_t seed : {1, 2, 3, 4}) {
     const auto report = Launched(64, 4,
