@@ -46,16 +46,25 @@ void Block::CheckJoin(const WarpOperation& operation, const Site& site, const Wa
   }
 }
 
+// Lanes may wait in operations whose masks overlap, as long as one of the two can complete first: an error are two that
+// wait for lanes of each other.
 Block::Pending* Block::FindPending(const WarpOperation& operation, const Site& site, Warp& w) {
+  Pending* mine = nullptr;
+  const auto same_line = [&site](const Pending& p) {
+    return p.site.line == site.line && std::string_view(p.site.file) == site.file;
+  };
   for (Pending& p : w.pending) {
-    if ((p.operation.mask & operation.mask) == 0) continue;
-    const bool same_line = p.site.line == site.line && std::string_view(p.site.file) == site.file;
-    if (Same(p.operation, operation) && (same_line || !operation.aligned)) return &p;
+    if (Same(p.operation, operation) && (!operation.aligned || same_line(p))) mine = &p;
+  }
+  const uint32_t arrived = (mine == nullptr ? 0 : mine->arrived) | 1u << lane();
+  for (const Pending& p : w.pending) {
+    if (&p == mine || (p.arrived & operation.mask) == 0 || (arrived & p.operation.mask) == 0) continue;
     Fail(ErrorKind::kDiverged, site,
          std::string(operation.name) + " with mask " + Hex(operation.mask) + ", but " + Lanes(p.arrived) +
              " of the warp wait in " + p.operation.name + " with mask " + Hex(p.operation.mask) + " at " +
              ToString(p.site) + (Same(p.operation, operation) ? "" : " (operation, mask or operands differ)"));
   }
+  if (mine != nullptr) return mine;
   w.pending.push_back({operation, site, 0, {}});
   return &w.pending.back();
 }
@@ -85,7 +94,7 @@ void Block::FinishWarp(const WarpOperation& operation) {
   const uint32_t warp_number = warp();
   Warp& w = warps_[warp_number];
   for (size_t i = 0; i < w.pending.size(); ++i) {
-    if (w.pending[i].operation.mask != operation.mask) continue;
+    if (!Same(w.pending[i].operation, operation)) continue;
     const uint32_t waiting = w.pending[i].arrived & ~(1u << lane());
     w.pending.erase(w.pending.begin() + static_cast<ptrdiff_t>(i));
     Wake(warp_number, waiting);
