@@ -1,21 +1,9 @@
+#include "kernels/epilogue/row_ops.cuh"
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
-#include "kernels/simt/device_math.h"
 #include "kernels/simt/launch.h"
 
 namespace iha::kernels {
 namespace {
-
-// z of 8 columns of a row that kLanes lanes next to each other hold.
-template <uint32_t kLanes>
-IHA_DEVICE void TakeOutValue(const float (&v)[8], float (&z)[8]) {
-  float square = 0.0f, dot = 0.0f;
-  for (int i = 0; i < 8; ++i) square = fmaf(v[i], v[i], square);
-  const float norm = sqrtf(SumLanes(square, kLanes));
-  const float scale = 1.0f / (norm < 1e-12f ? 1e-12f : norm);
-  for (int i = 0; i < 8; ++i) dot = fmaf(z[i], v[i] * scale, dot);
-  dot = SumLanes(dot, kLanes);
-  for (int i = 0; i < 8; ++i) z[i] = fmaf(-dot, v[i] * scale, z[i]);
-}
 
 // A block a token; a thread 8 columns of a head. All lanes stay for the shuffles; those past the last head compute
 // its row again and write nothing.

@@ -1,18 +1,11 @@
+#include "kernels/epilogue/row_ops.cuh"
 #include "kernels/mlp/mlp_gpu.h"
-#include "kernels/simt/device_math.h"
 #include "kernels/simt/launch.h"
 
 namespace iha::kernels {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr float kLog2E = 1.44269504088896341f;
-
-// The exponent is never positive, so nothing overflows to 0 * inf.
-IHA_DEVICE float Sigmoid(float z) {
-  const float e = ptx::Exp2(-fabsf(z) * kLog2E);
-  return (z >= 0.0f ? 1.0f : e) / (1.0f + e);
-}
 
 template <Activation kActivation>
 IHA_DEVICE float Activate(float x) {

@@ -1,0 +1,95 @@
+#include "kernels/epilogue/epilogue_gpu.h"
+#include "kernels/epilogue/row_ops.cuh"
+#include "kernels/simt/launch.h"
+
+namespace iha::kernels {
+namespace {
+
+// A lane's 8 columns of the combined row.
+template <uint32_t kLanes, EpilogueCombine kCombine>
+IHA_DEVICE void Combine(const EpilogueGpuArgs& p, size_t row, uint32_t column, bool mine, float (&x)[8]) {
+  constexpr uint32_t kRow = kLanes * 8;
+  const ptx::Global<const uint16_t> a(p.a);
+  if constexpr (kCombine == EpilogueCombine::kNone) {
+    if (mine) Widen(ptx::LoadAs<Eight16>(a + (row * kRow + column)), x);
+    return;
+  }
+  float other[8] = {}, factor = p.lambda;
+  if (mine) {
+    Widen(ptx::LoadAs<Eight16>(a + (row * 2 * kRow + column)), x);
+    Widen(ptx::LoadAs<Eight16>(a + ((row * 2 + 1) * kRow + column)), other);
+    if constexpr (kCombine == EpilogueCombine::kDiffGated) {
+      factor = Sigmoid(ptx::Load(ptx::Global<const float>(p.logits) + row));
+    }
+  }
+  for (int i = 0; i < 8; ++i) x[i] = fmaf(-factor, other[i], x[i]);
+  if constexpr (kCombine == EpilogueCombine::kDiffNormed) {
+    const float r = RootMeanSquare<kLanes>(x, p.eps);
+    const ptx::Global<const float> weight(p.weight);
+    for (int i = 0; i < 8; i += 4) {
+      const auto four = ptx::LoadAs<ptx::Pack<float, 4>>(weight + (column + static_cast<uint32_t>(i)));
+      for (int j = 0; j < 4; ++j) x[i + j] = x[i + j] * r * four.v[j] * p.scale;
+    }
+  }
+}
+
+// A block a token; all lanes stay for the shuffles, those past the last head compute zeros and write nothing.
+template <uint32_t kLanes, EpilogueCombine kCombine>
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kEpilogueGpuThreads, 1) Epilogue(EpilogueGpuArgs p) {
+  constexpr uint32_t kRow = kLanes * 8;
+  const ptx::Global<const uint16_t> values(p.v), gates(p.gate);
+  const ptx::Global<uint16_t> out(p.out);
+  const size_t token = ptx::BlockX();
+  const uint32_t column = ptx::ThreadX() % kLanes * 8;
+  for (uint32_t first = 0; first < p.heads; first += kEpilogueGpuThreads / kLanes) {
+    const uint32_t head = first + ptx::ThreadX() / kLanes;
+    const bool mine = head < p.heads;
+    const size_t row = token * p.heads + head;
+    float x[8] = {};
+    Combine<kLanes, kCombine>(p, row, column, mine, x);
+    if (p.v != nullptr) {
+      float v[8] = {};
+      if (mine)
+        Widen(ptx::LoadAs<Eight16>(values + (token * p.v_stride + size_t{head / p.v_group} * kRow + column)), v);
+      TakeOutValue<kLanes>(v, x);
+    }
+    if (!mine) continue;
+    if (p.gate != nullptr && p.gate_elementwise) {
+      float g[8];
+      Widen(ptx::LoadAs<Eight16>(gates + (row * kRow + column)), g);
+      for (int i = 0; i < 8; ++i) x[i] *= Sigmoid(g[i]);
+    } else if (p.gate != nullptr) {
+      const float g = Sigmoid(ptx::BF16ToFloat(ptx::Load(gates + row)));
+      for (int i = 0; i < 8; ++i) x[i] *= g;
+    }
+    ptx::StoreAs(out + (row * kRow + column), Narrow(x));
+  }
+}
+
+template <uint32_t kLanes>
+GpuStatus LaunchEpilogue(const EpilogueGpuArgs& args, GpuStream stream) {
+  const LaunchShape shape{args.tokens, 1, 1, kEpilogueGpuThreads, 0};
+  const auto launch = [&](auto kernel) { return LaunchKernel("attention_epilogue", kernel, shape, stream, args); };
+  switch (args.combine) {
+    case EpilogueCombine::kNone:
+      return launch(Epilogue<kLanes, EpilogueCombine::kNone>);
+    case EpilogueCombine::kDiffGated:
+      return launch(Epilogue<kLanes, EpilogueCombine::kDiffGated>);
+    case EpilogueCombine::kDiffNormed:
+      return launch(Epilogue<kLanes, EpilogueCombine::kDiffNormed>);
+  }
+  return 1;
+}
+
+}  // namespace
+
+GpuStatus AttentionEpilogueGpu(const EpilogueGpuArgs& args, GpuStream stream) {
+  if (args.heads == 0 || args.v_group == 0 || (args.v != nullptr && args.v_stride % 8 != 0)) return 1;
+  if (args.tokens == 0) return 0;
+  if (args.d == 64) return LaunchEpilogue<8>(args, stream);
+  if (args.d == 128) return LaunchEpilogue<16>(args, stream);
+  if (args.d == 256) return LaunchEpilogue<32>(args, stream);
+  return 1;
+}
+
+}  // namespace iha::kernels

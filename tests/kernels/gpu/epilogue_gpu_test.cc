@@ -1,0 +1,140 @@
+#include "kernels/epilogue/epilogue_gpu.h"
+
+#include <limits>
+
+#include "kernels/diff/diff.h"
+#include "kernels/gate/gate.h"
+#include "kernels/xsa/xsa.h"
+#include "tests/kernels/gpu/gpu_test_util.h"
+
+namespace iha::kernels {
+namespace {
+
+struct Case {
+  uint32_t tokens, heads, d;
+  EpilogueCombine combine;
+  uint32_t value_heads;  // 0: no XSA
+  int gate;              // 0: none, 1: a head, 2: an element
+};
+
+struct Inputs {
+  Rounded a, v, gate;
+  std::vector<float> logits, weight;
+};
+Inputs Make(const Case& c) {
+  const size_t rows = size_t{c.tokens} * c.heads;
+  return {RandomBF16(rows * 2 * c.d, 1, 2), RandomBF16(size_t{c.tokens} * (c.value_heads * c.d + 8), 2, 2),
+          RandomBF16(rows * c.d, 3, 6), RandomFloats(rows, 4, 5), RandomFloats(c.d, 5, 2)};
+}
+
+constexpr float kLambda = 0.37f, kEps = 1e-5f, kScale = 0.8f;
+
+std::vector<uint16_t> Finished(simt::Device& device, const Case& c, const Inputs& in) {
+  const bool pairs = c.combine != EpilogueCombine::kNone;
+  const size_t rows = size_t{c.tokens} * c.heads;
+  const std::vector<uint16_t> a(in.a.bits.begin(),
+                                in.a.bits.begin() + static_cast<ptrdiff_t>(rows * (pairs ? 2 : 1) * c.d));
+  const std::vector<uint16_t> g(in.gate.bits.begin(),
+                                in.gate.bits.begin() + static_cast<ptrdiff_t>(c.gate == 1 ? rows : rows * c.d));
+  simt::Buffer<uint16_t> da(device, a, "a"), dv(device, in.v.bits, "v"), dg(device, g, "gate"),
+      out(device, rows * c.d, "out");
+  simt::Buffer<float> logits(device, in.logits, "logits"), weight(device, in.weight, "weight");
+  EXPECT_EQ(AttentionEpilogueGpu({.a = da.data(),
+                                  .out = out.data(),
+                                  .tokens = c.tokens,
+                                  .heads = c.heads,
+                                  .d = c.d,
+                                  .combine = c.combine,
+                                  .logits = logits.data(),
+                                  .weight = weight.data(),
+                                  .lambda = kLambda,
+                                  .eps = kEps,
+                                  .scale = kScale,
+                                  .v = c.value_heads == 0 ? nullptr : dv.data(),
+                                  .v_stride = c.value_heads * c.d + 8,
+                                  .v_group = c.value_heads == 0 ? 1 : c.heads / c.value_heads,
+                                  .gate = c.gate == 0 ? nullptr : dg.data(),
+                                  .gate_elementwise = c.gate == 2},
+                                 &device),
+            0)
+      << device.report().message;
+  return out.ToHost();
+}
+
+// The references of the CPU operations, one after another. Their inputs are fp32: each stage's result is rounded to it.
+std::vector<double> Reference(const Case& c, const Inputs& in) {
+  const size_t rows = size_t{c.tokens} * c.heads, n = rows * c.d;
+  const DiffShape diff{c.tokens, c.heads, c.d};
+  std::vector<double> x(n);
+  if (c.combine == EpilogueCombine::kNone)
+    std::copy(in.a.values.begin(), in.a.values.begin() + static_cast<ptrdiff_t>(n), x.begin());
+  if (c.combine == EpilogueCombine::kDiffGated) DiffGatedRef(diff, in.a.values.data(), in.logits.data(), x.data());
+  if (c.combine == EpilogueCombine::kDiffNormed) {
+    DiffNormedRef(diff, {kLambda, in.weight.data(), kEps, kScale}, in.a.values.data(), x.data());
+  }
+  if (c.value_heads != 0) {
+    const std::vector<float> y(x.begin(), x.end());
+    XsaRef({c.tokens, c.heads, c.heads / c.value_heads, c.d, size_t{c.heads} * c.d, size_t{c.value_heads} * c.d + 8},
+           y.data(), in.v.values.data(), x.data());
+  }
+  if (c.gate != 0) {
+    const std::vector<float> y(x.begin(), x.end());
+    GateRef({c.tokens, c.heads, c.d, c.gate == 2}, y.data(), in.gate.values.data(), x.data());
+  }
+  return x;
+}
+
+TEST(EpilogueGpu, WithinTheBoundOfTheReference) {
+  using C = EpilogueCombine;
+  for (const Case& c :
+       {Case{1, 1, 64, C::kNone, 1, 0}, Case{3, 9, 64, C::kNone, 3, 2}, Case{2, 20, 128, C::kNone, 0, 1},
+        Case{3, 4, 128, C::kDiffGated, 0, 0}, Case{2, 9, 64, C::kDiffGated, 3, 1},
+        Case{2, 4, 256, C::kDiffNormed, 4, 0}, Case{3, 10, 128, C::kDiffNormed, 0, 2}}) {
+    SCOPED_TRACE("H" + std::to_string(c.heads) + " d" + std::to_string(c.d));
+    const Inputs in = Make(c);
+    const std::vector<double> want = Reference(c, in);
+    ForEachSchedule([&](simt::Device& device) {
+      // Rows have elements below 2 (1 + lambda) < 4, after the norm below sqrt(d) 2 0.8 < 26 at most. XSA: a dot of
+      // d products relative to |x| |u|, with 8 + 8 roundings; |x| < 4 sqrt(d), after the norm 1.6 sqrt(d): 64 * 40
+      // 2^-24. Combination, norm, sigmoid: 2^-18 of elements below 4 and relative to the result.
+      ExpectClose(WidenAll(Finished(device, c, in)), want, kBF16 + 0x1p-17,
+                  [&](size_t) { return 4 * 0x1p-18 + (c.value_heads != 0 ? 64 * 40 * 0x1p-24 : 0.0); });
+      const uint64_t rows = uint64_t{c.tokens} * c.heads, bytes = rows * c.d * 2, lanes = rows * c.d / 8;
+      // Lanes of whole blocks of heads load the weight, also those past the last head.
+      const uint64_t at_once = 1024 / c.d, blocks = (c.heads + at_once - 1) / at_once;
+      EXPECT_EQ(device.report().counters.global_read_bytes,
+                bytes * (c.combine == C::kNone ? 1 : 2) + (c.combine == C::kDiffGated ? lanes * 4 : 0) +
+                    (c.combine == C::kDiffNormed ? c.tokens * blocks * 128 * 32 : 0) +
+                    (c.value_heads != 0 ? bytes : 0) +
+                    (c.gate == 2   ? bytes
+                     : c.gate == 1 ? lanes * 2
+                                   : 0));
+      EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
+    });
+  }
+}
+
+TEST(EpilogueGpu, NanStaysInItsRow) {
+  const Case c{2, 3, 64, EpilogueCombine::kDiffNormed, 1, 2};
+  Inputs in = Make(c);
+  simt::Device device;
+  const std::vector<uint16_t> clean = Finished(device, c, in);
+  in.a.bits[(1 * 3 + 2) * 2 * 64 + 64 + 7] = RoundToBF16(std::numeric_limits<float>::quiet_NaN());  // token 1, head 2
+  const std::vector<uint16_t> dirty = Finished(device, c, in);
+  for (size_t i = 0; i < clean.size(); ++i) {
+    if (i / 64 == 5) {
+      EXPECT_TRUE(std::isnan(WidenBF16(dirty[i])));
+    } else {
+      EXPECT_EQ(dirty[i], clean[i]);
+    }
+  }
+}
+
+TEST(EpilogueGpu, RefusesWhatItCannotDo) {
+  simt::Device device;
+  EXPECT_EQ(AttentionEpilogueGpu({.tokens = 1, .heads = 1, .d = 96}, &device), 1);
+  EXPECT_EQ(AttentionEpilogueGpu({.tokens = 1, .heads = 1, .d = 64, .v_group = 0}, &device), 1);
+}
+
+}  // namespace
+}  // namespace iha::kernels
