@@ -15,11 +15,6 @@ namespace {
 constexpr uint32_t kKeys = kGpuKeyBlock;
 constexpr float kNone = -INFINITY;
 
-template <uint32_t kColumns>
-IHA_DEVICE uint32_t Chunk(uint32_t row, uint32_t chunk) {
-  return row * (kColumns * 2) + ((chunk ^ (row & 7)) << 4);
-}
-
 // What a block works on.
 struct FlashTile {
   uint32_t head = 0;
@@ -57,7 +52,7 @@ IHA_DEVICE void CopyRows(uint32_t to, ptx::Global<const uint16_t> from, size_t s
   constexpr uint32_t kChunks = kColumns / 8;
   for (uint32_t i = ptx::ThreadX(); i < kRows * kChunks; i += kThreads) {
     const uint32_t row = i / kChunks, chunk = i % kChunks;
-    const auto at = ptx::DynamicShared<uint16_t>(to + Chunk<kColumns>(row, chunk));
+    const auto at = ptx::DynamicShared<uint16_t>(to + TileChunk<kColumns>(row, chunk));
     const bool in = row < valid;
     ptx::CpAsyncFill<16>(at, in ? from + (row * stride + chunk * 8) : from, in ? 16 : 0);
   }
@@ -95,12 +90,12 @@ struct Flash {
     IHA_UNROLL_BY_TWO
     for (uint32_t k = 0; k < kD / 16; ++k) {
       uint32_t q[4];
-      ptx::LdMatrix<4, false>(q, ptx::DynamicShared<uint16_t>(Chunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
+      ptx::LdMatrix<4, false>(q, ptx::DynamicShared<uint16_t>(TileChunk<kD>(warp_row + lane % 16, k * 2 + lane / 16)));
       IHA_UNROLL
       for (uint32_t n = 0; n < kKeys / 16; ++n) {
         uint32_t r[4];
         const uint32_t row = n * 16 + lane % 8 + lane / 16 * 8, chunk = k * 2 + lane / 8 % 2;
-        ptx::LdMatrix<4, false>(r, ptx::DynamicShared<uint16_t>(keys + Chunk<kD>(row, chunk)));
+        ptx::LdMatrix<4, false>(r, ptx::DynamicShared<uint16_t>(keys + TileChunk<kD>(row, chunk)));
         const uint32_t low[2] = {r[0], r[1]}, high[2] = {r[2], r[3]};
         ptx::MmaBF16(s[2 * n], q, low);
         ptx::MmaBF16(s[2 * n + 1], q, high);
@@ -126,7 +121,7 @@ struct Flash {
       for (uint32_t i = 0; i < kDv / 16; ++i) {
         uint32_t b[4];
         const uint32_t row = n * 16 + ptx::Lane() % 16, chunk = i * 2 + ptx::Lane() / 16;
-        ptx::LdMatrix<4, true>(b, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(row, chunk)));
+        ptx::LdMatrix<4, true>(b, ptx::DynamicShared<uint16_t>(values + TileChunk<kDv>(row, chunk)));
         const uint32_t left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
         ptx::MmaBF16(o[2 * i], a, left);
         ptx::MmaBF16(o[2 * i + 1], a, right);
@@ -163,7 +158,7 @@ struct Flash {
         for (uint32_t n = 0; n < kKeys / 16; ++n) {
           uint32_t a[4], b[2];
           Weights(s, n, a);
-          ptx::LdMatrix<2, true>(b, ptx::DynamicShared<uint16_t>(values + Chunk<kDv>(n * 16 + lane % 16, i)));
+          ptx::LdMatrix<2, true>(b, ptx::DynamicShared<uint16_t>(values + TileChunk<kDv>(n * 16 + lane % 16, i)));
           for (uint32_t half = 0; half < 2; ++half) {
             const uint32_t key = block * kKeys + n * 16 + half * 8 + lane % 4 * 2;
             b[half] &=
@@ -190,7 +185,7 @@ struct Flash {
       IHA_UNROLL
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         const uint32_t pair = ptx::PackBF16(o[n][2 * part] / divisor, o[n][2 * part + 1] / divisor);
-        ptx::Store(ptx::DynamicShared<uint32_t>(Chunk<kDv>(row, n) + lane % 4 * 4), pair);
+        ptx::Store(ptx::DynamicShared<uint32_t>(TileChunk<kDv>(row, n) + lane % 4 * 4), pair);
       }
       if (p.lse != nullptr && lane % 4 == 0 && row < t.rows) {
         const size_t at = size_t{t.first_row + row} * p.heads + t.head;
@@ -204,7 +199,7 @@ struct Flash {
       const uint32_t row = warp_row + i / kChunks, chunk = i % kChunks;
       if (row >= t.rows) continue;
       ptx::StoreAs(out + ((size_t{t.first_row + row} * p.heads + t.head) * kDv + chunk * 8),
-                   ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(Chunk<kDv>(row, chunk))));
+                   ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(TileChunk<kDv>(row, chunk))));
     }
   }
 };

@@ -4,10 +4,17 @@
 // O[h] = sum over j of R[h][j] z[h][j], one fma chain in increasing j from 0 in fp32, rounded to bf16 once; R fp32
 // [H][P]. z = a, or with v (values of the same layout) z = a - (a . u) u, u = v / max(||v||, 1e-12): squares and
 // products of 8 columns in a chain per lane, then pairs of lanes; z is not rounded. out: [t][H][d]. One pass: reads a
-// (and v) once, writes out once. A token's bits depend on its own rows only. d is 64, 128 or 256. Returns before it is
-// done (target.h); status 1 for a shape outside of these.
+// (and v) once, writes out once. A token's bits depend on its own rows only. d is 64, 128 or 256.
+//
+// Global (paper Definition 3): O[h] = sum over r = (i, j) of R[h][i P + j] a[i][j], by mma with fp32 accumulators in
+// increasing r, 16 rows at a time; R in bf16, or as the sum of two bf16 (error below 2^-17 of it), high parts of 16
+// rows before their low parts. A warp takes a token and 64 columns, streams the H P rows of a once through two stages
+// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64, no XSA before it.
+//
+// Both return before they are done (target.h); status 1 for a shape outside of these.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/simt/target.h"
@@ -28,5 +35,37 @@ struct IhaCollapseGpuArgs {
 inline constexpr uint32_t kCollapseGpuThreads = 128;
 
 GpuStatus IhaCollapseGpu(const IhaCollapseGpuArgs& args, GpuStream stream);
+
+// R of the global form for the device: heads padded to 16 or 32 rows of H P padded to 32 columns, `terms` such matrices
+// side by side.
+struct CollapseGpuLayout {
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t terms = 0;
+  [[nodiscard]] constexpr size_t elements() const { return size_t{rows} * columns * terms; }
+};
+constexpr CollapseGpuLayout CollapseGpuLayoutFor(uint32_t heads, uint32_t pseudo, uint32_t terms) {
+  return {heads <= 16 ? 16u : 32u, (heads * pseudo + 31) / 32 * 32, terms};
+}
+// collapse: [H][H P] in fp32; terms: 1 if bf16 holds every value, else 2; packed: layout.elements().
+void CollapseGpuPack(uint32_t heads, uint32_t pseudo, uint32_t terms, const float* collapse, uint16_t* packed);
+
+struct IhaCollapseGlobalGpuArgs {
+  const uint16_t* a = nullptr;
+  const uint16_t* collapse = nullptr;  // packed
+  uint16_t* out = nullptr;
+  uint32_t terms = 1;
+  uint32_t tokens = 0;
+  uint32_t heads = 0;
+  uint32_t pseudo = 0;
+  uint32_t d = 0;
+};
+inline constexpr uint32_t kCollapseGpuWarps = 4;
+inline constexpr uint32_t kCollapseGpuTokens = 16;  // of a block
+constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r) {
+  return r.rows * (size_t{r.columns} * r.terms * 2 + 16) + kCollapseGpuWarps * size_t{2 * 32 + 16} * 128;
+}
+
+GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -13,9 +13,6 @@ IHA_DEVICE void Rotate(float& u, float& v, float c, float s) {
   u = turned;
 }
 
-// 16 bytes `chunk` of 8 in row `row` of a tile with 128 bytes a row, spread over the banks.
-IHA_DEVICE uint32_t Swizzled(uint32_t row, uint32_t chunk) { return row * 128 + ((chunk ^ (row & 7)) << 4); }
-
 // Where the parts of a block's shared memory begin, in bytes.
 struct Plan {
   uint32_t shift;
@@ -88,8 +85,8 @@ IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
         high = Narrow(v);
       }
     }
-    ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + Swizzled(head, chunk)), low);
-    ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + Swizzled(head, chunk + 4)), high);
+    ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + TileChunk<kMixGpuColumns>(head, chunk)), low);
+    ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + TileChunk<kMixGpuColumns>(head, chunk + 4)), high);
   }
   ptx::SyncWarp();
 }
@@ -111,8 +108,8 @@ IHA_DEVICE void StageRows(const IhaMixGpuArgs& p, bool rotate, const Plan& plan,
         low = ptx::PackBF16(u0, u1);
         high = ptx::PackBF16(v0, v1);
       }
-      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + Swizzled(row, n) + pair * 4), low);
-      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + Swizzled(row, n + 4) + pair * 4), high);
+      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + TileChunk<kMixGpuColumns>(row, n) + pair * 4), low);
+      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + TileChunk<kMixGpuColumns>(row, n + 4) + pair * 4), high);
     }
   }
   ptx::SyncWarp();
@@ -128,8 +125,9 @@ IHA_DEVICE void WriteRows(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
     const uint32_t h = (first_row + row) / pseudo, j = (first_row + row) % pseudo;
     const uint32_t column = place.first + (chunk < 4 ? chunk * 8 : place.half + (chunk - 4) * 8);
     const size_t virtual_row = (size_t{token} * pseudo + j) * heads + h;
-    ptx::StoreAs(y + (virtual_row * p.shape.d + column),
-                 ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(plan.output + Swizzled(row, chunk))));
+    ptx::StoreAs(
+        y + (virtual_row * p.shape.d + column),
+        ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(plan.output + TileChunk<kMixGpuColumns>(row, chunk))));
   }
   ptx::SyncWarp();
 }
@@ -152,7 +150,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p)
     uint32_t b[kSteps][4][4];  // of two column tiles each
     for (uint32_t k = 0; k < kSteps; ++k) {
       for (uint32_t n = 0; n < 4; ++n) {
-        const uint32_t at = plan.token + Swizzled(k * 16 + lane % 16, n * 2 + lane / 16);
+        const uint32_t at = plan.token + TileChunk<kMixGpuColumns>(k * 16 + lane % 16, n * 2 + lane / 16);
         ptx::LdMatrix<4, true>(b[k][n], ptx::DynamicShared<uint16_t>(at));
       }
     }

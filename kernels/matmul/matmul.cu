@@ -7,9 +7,6 @@ namespace {
 
 constexpr uint32_t kRowBytes = kMatmulGpuK * 2;
 
-// 16-byte chunk of a row of a stage, spread over the banks.
-IHA_DEVICE uint32_t Chunk(uint32_t row, uint32_t chunk) { return row * kRowBytes + ((chunk ^ (row & 7)) << 4); }
-
 // Rows first .. first + kRows - 1 of a matrix, k0 .. k0 + 63, to shared memory at byte `to`; zeros outside of it.
 template <uint32_t kRows, uint32_t kThreads>
 IHA_DEVICE void LoadStage(uint32_t to, ptx::Global<const uint16_t> from, uint32_t ld, uint32_t first, uint32_t rows,
@@ -17,7 +14,7 @@ IHA_DEVICE void LoadStage(uint32_t to, ptx::Global<const uint16_t> from, uint32_
   for (uint32_t i = ptx::ThreadX(); i < kRows * 8; i += kThreads) {
     const uint32_t row = i / 8, chunk = i % 8;
     const bool in = first + row < rows && k0 + chunk * 8 < k;
-    ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(to + Chunk(row, chunk)),
+    ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(to + TileChunk<kMatmulGpuK>(row, chunk)),
                          in ? from + (size_t{first + row} * ld + k0 + chunk * 8) : from, in ? 16 : 0);
   }
 }
@@ -57,13 +54,15 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kRowWarps* kColumnWarps * 32, 1) MatmulTile(Ma
       IHA_UNROLL
       for (uint32_t i = 0; i < kM; ++i) {
         const uint32_t row = warp_row + i * 16 + lane % 16;
-        ptx::LdMatrix<4, false>(a[i], ptx::DynamicShared<uint16_t>(at + Chunk(row, k * 2 + lane / 16)));
+        ptx::LdMatrix<4, false>(a[i],
+                                ptx::DynamicShared<uint16_t>(at + TileChunk<kMatmulGpuK>(row, k * 2 + lane / 16)));
       }
       IHA_UNROLL
       for (uint32_t j = 0; j < kN; ++j) {
         uint32_t b[4];
         const uint32_t row = kRows + warp_column + j * 16 + lane % 8 + lane / 16 * 8;
-        ptx::LdMatrix<4, false>(b, ptx::DynamicShared<uint16_t>(at + Chunk(row, k * 2 + lane / 8 % 2)));
+        ptx::LdMatrix<4, false>(b,
+                                ptx::DynamicShared<uint16_t>(at + TileChunk<kMatmulGpuK>(row, k * 2 + lane / 8 % 2)));
         const uint32_t left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
         IHA_UNROLL
         for (uint32_t i = 0; i < kM; ++i) {

@@ -22,6 +22,15 @@ IHA_DEVICE Eight16 Narrow(const float (&from)[8]) {
   return to;
 }
 
+// Byte of 16-byte chunk `chunk` of row `row` in a tile of shared memory with kColumns values of 16 bits a row: chunks
+// of a group of 8 are exchanged by the row's number, so that ldmatrix, and stores of a column of chunks, meet no bank
+// twice.
+template <uint32_t kColumns>
+IHA_DEVICE uint32_t TileChunk(uint32_t row, uint32_t chunk) {
+  static_assert(kColumns % 64 == 0);
+  return row * (kColumns * 2) + ((chunk ^ (row & 7)) << 4);
+}
+
 // The sum over `width` lanes next to each other (a power of two), pairs at distance width / 2 first; the same bits in
 // all.
 IHA_DEVICE float SumLanes(float v, uint32_t width = 32) {

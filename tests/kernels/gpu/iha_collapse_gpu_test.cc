@@ -69,6 +69,53 @@ TEST(IhaCollapseGpu, WithinTheBoundOfTheReference) {
   }
 }
 
+TEST(IhaCollapseGpu, GlobalWithinTheBoundOfTheReference) {
+  for (const auto& [c, exact] : {std::pair{Case{1, 1, 1, 64, false}, true},
+                                 {Case{18, 4, 3, 64, false}, false},
+                                 {Case{2, 20, 2, 128, false}, false},
+                                 {Case{1, 20, 20, 64, false}, true},
+                                 {Case{3, 9, 8, 128, false}, false}}) {
+    SCOPED_TRACE("H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) + " d" + std::to_string(c.d));
+    const size_t rows = size_t{c.pseudo} * c.heads, n = c.tokens * rows * c.d;
+    const Rounded a = RandomBF16(n, 1, 2);
+    std::vector<float> r = RandomFloats(c.heads * rows, 3);
+    if (exact) r = RoundAll(r).values;
+    const uint32_t terms = exact ? 1 : 2;
+    std::vector<uint16_t> packed(CollapseGpuLayoutFor(c.heads, c.pseudo, terms).elements());
+    CollapseGpuPack(c.heads, c.pseudo, terms, r.data(), packed.data());
+    const std::vector<float> a_ref = ByHead(c, a.values);
+    std::vector<double> want(size_t{c.tokens} * c.heads * c.d);
+    IhaCollapseRef({c.tokens, c.heads, c.pseudo, c.d, true}, r.data(), a_ref.data(), nullptr, want.data());
+    ForEachSchedule([&](simt::Device& device) {
+      simt::Buffer<uint16_t> da(device, a.bits, "a"), dr(device, packed, "collapse"), out(device, want.size(), "out");
+      ASSERT_EQ(IhaCollapseGlobalGpu({.a = da.data(),
+                                      .collapse = dr.data(),
+                                      .out = out.data(),
+                                      .terms = terms,
+                                      .tokens = c.tokens,
+                                      .heads = c.heads,
+                                      .pseudo = c.pseudo,
+                                      .d = c.d},
+                                     &device),
+                0)
+          << device.report().message;
+      // |a| <= 2: R is off by 2^-17, and H P (twice: two terms) additions by 2^-24 of sums below 2 sum |R|.
+      ExpectClose(WidenAll(out.ToHost()), want, kBF16, [&](size_t i) {
+        double weights = 0;
+        for (size_t k = 0; k < rows; ++k) weights += std::fabs(r[i / c.d % c.heads * rows + k]);
+        return 2 * weights * (0x1p-17 + 2 * static_cast<double>(rows) * 0x1p-24);
+      });
+      const CollapseGpuLayout layout = CollapseGpuLayoutFor(c.heads, c.pseudo, terms);
+      const uint64_t slices = c.d / 64, blocks = (c.tokens + 15) / 16 * slices;
+      const simt::Counters& count = device.report().counters;
+      EXPECT_EQ(count.global_read_bytes, n * 2 + blocks * layout.elements() * 2);
+      EXPECT_EQ(count.global_written_bytes, want.size() * 2);
+      EXPECT_EQ(count.mma, c.tokens * slices * (layout.columns / 16) * terms * (layout.rows / 16) * 8);
+      EXPECT_EQ(count.matrix_bank_conflicts, 0u);
+    });
+  }
+}
+
 TEST(IhaCollapseGpu, NanStaysInItsRowAndTokensApart) {
   const Case c{3, 4, 2, 64, true};
   const size_t n = size_t{c.tokens} * c.pseudo * c.heads * c.d;
@@ -92,6 +139,7 @@ TEST(IhaCollapseGpu, RefusesWhatItCannotDo) {
   simt::Device device;
   EXPECT_EQ(IhaCollapseGpu({.tokens = 1, .heads = 1, .pseudo = 1, .d = 96}, &device), 1);
   EXPECT_EQ(IhaCollapseGpu({.tokens = 1, .heads = 0, .pseudo = 1, .d = 64}, &device), 1);
+  EXPECT_EQ(IhaCollapseGlobalGpu({.tokens = 1, .heads = 33, .pseudo = 1, .d = 64}, &device), 1);
 }
 
 }  // namespace
