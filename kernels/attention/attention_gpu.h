@@ -12,6 +12,11 @@
 // (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. NaN and
 // infinities of a key or value reach the rows that see it and no others (blocks where it matters are looked through).
 //
+// Split (numerics `cuda-fast`, calls of at most 16 rows a sequence): with split_keys, blocks of threads take pieces of
+// so many keys, aligned to absolute position, and a second kernel merges them in increasing order: M = max m, weights
+// 2^((m - M) c) of acc and l. The pieces of a row are fixed by split_keys, so its bits still do not depend on the
+// batch.
+//
 // Rows of sequence b: q_begin[b] .. q_begin[b + 1] - 1; the last sits at position kv_length[b] - 1 (bottom-right). All
 // lengths are read on the device. d = d_v = 64 or 128, or d = 64, d_v = 128; heads a multiple of kv_heads. Returns
 // before it is done (target.h); status 1 for a shape outside of these.
@@ -67,7 +72,15 @@ struct AttentionGpuArgs {
   uint32_t d_v = 0;
   float scale = 1.0f;
   AttentionGpuMask mask = {};
+  uint32_t split_keys = 0;      // 0: never split; else a multiple of 64
+  uint32_t max_keys = 0;        // with split_keys: at least every kv_length
+  float* split_out = nullptr;   // scratch, [piece][row][head][d_v], AttentionGpuPieces(args) pieces
+  float* split_sums = nullptr;  // scratch, [piece][row][head][2]
+  uint32_t rows = 0;            // with split_keys: of all sequences
 };
+constexpr uint32_t AttentionGpuPieces(const AttentionGpuArgs& a) {
+  return a.split_keys == 0 || a.max_rows > 16 ? 1 : (a.max_keys + a.split_keys - 1) / a.split_keys;
+}
 
 // Rows are cut into tiles of 16 a warp: 1 warp a block where that is enough (decode), else 4.
 constexpr uint32_t AttentionGpuWarps(uint32_t max_rows) { return max_rows <= 16 ? 1 : 4; }

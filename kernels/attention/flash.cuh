@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kKeys = kGpuKeyBlock;
 constexpr float kNone = -INFINITY;
+constexpr float kLog2E = 1.44269504088896341f;
 
 // What a block works on.
 struct FlashTile {
@@ -25,16 +26,17 @@ struct FlashTile {
   uint32_t keys = 0;       // kv_length
   uint32_t begin = 0;      // key blocks that a row of the tile sees: begin .. end - 1
   uint32_t end = 0;
+  uint32_t piece = 0;
 };
 
-template <uint32_t kWarps>
+template <uint32_t kWarps, bool kSplit>
 IHA_DEVICE FlashTile TileOf(const AttentionGpuArgs& p) {
   FlashTile t;
   t.head = ptx::BlockY();
   t.sequence = ptx::BlockZ();
   const ptx::Global<const uint32_t> begins(p.q_begin), lengths(p.kv_length);
   const uint32_t begin = ptx::Load(begins + t.sequence), rows = ptx::Load(begins + (t.sequence + 1)) - begin;
-  const uint32_t at = ptx::BlockX() * kWarps * 16;
+  const uint32_t at = kSplit ? 0 : ptx::BlockX() * kWarps * 16;
   if (at >= rows) return t;
   t.first_row = begin + at;
   t.rows = rows - at < kWarps * 16 ? rows - at : kWarps * 16;
@@ -43,6 +45,13 @@ IHA_DEVICE FlashTile TileOf(const AttentionGpuArgs& p) {
   const uint32_t last = VisibleTo(p.mask, t.position + t.rows - 1).last;
   t.begin = VisibleTo(p.mask, t.position).first / kKeys;
   t.end = (last < t.keys ? last : t.keys - 1) / kKeys + 1;
+  if constexpr (kSplit) {  // the blocks of this piece
+    t.piece = ptx::BlockX();
+    const uint32_t blocks = p.split_keys / kKeys, first = t.piece * blocks;
+    t.begin = t.begin > first ? t.begin : first;
+    t.end = t.end < first + blocks ? t.end : first + blocks;
+    if (t.begin >= t.end) t.rows = 0;
+  }
   return t;
 }
 
@@ -56,6 +65,11 @@ IHA_DEVICE void CopyRows(uint32_t to, ptx::Global<const uint16_t> from, size_t s
     const bool in = row < valid;
     ptx::CpAsyncFill<16>(at, in ? from + (row * stride + chunk * 8) : from, in ? 16 : 0);
   }
+}
+
+// Element of split_out (and half that of split_sums) where a piece of a row begins, in units of its row.
+IHA_DEVICE size_t PieceRow(const AttentionGpuArgs& p, uint32_t piece, uint32_t row, uint32_t head) {
+  return (size_t{piece} * p.rows + row) * p.heads + head;
 }
 
 // What two rows of a lane see, and what they have seen so far.
@@ -174,6 +188,25 @@ struct Flash {
     }
   }
 
+  // A piece's sums, as they are.
+  IHA_DEVICE static void WritePiece(const AttentionGpuArgs& p, const FlashTile& t, const float (&o)[kDv / 8][4],
+                                    const SoftmaxRows& rows) {
+    const uint32_t lane = ptx::Lane();
+    const ptx::Global<float> out(p.split_out), sums(p.split_sums);
+    IHA_UNROLL
+    for (uint32_t part = 0; part < 2; ++part) {
+      const uint32_t row = ptx::WarpIndex() * 16 + lane / 4 + part * 8;
+      if (row >= t.rows) continue;
+      const size_t at = PieceRow(p, t.piece, t.first_row + row, t.head);
+      if (lane % 4 == 0) ptx::StoreAs(sums + at * 2, ptx::Pack<float, 2>{{rows.m[part], rows.l[part]}});
+      IHA_UNROLL
+      for (uint32_t n = 0; n < kDv / 8; ++n) {
+        ptx::StoreAs(out + (at * kDv + n * 8 + lane % 4 * 2),
+                     ptx::Pack<float, 2>{{o[n][2 * part], o[n][2 * part + 1]}});
+      }
+    }
+  }
+
   // Rows group and group + 8 of the warp, to bf16 in shared memory, then out in chunks of 16 bytes.
   IHA_DEVICE static void Write(const AttentionGpuArgs& p, const FlashTile& t, const float (&o)[kDv / 8][4],
                                const float (&m)[2], const float (&l)[2]) {
@@ -240,11 +273,11 @@ IHA_DEVICE void Softmax(uint32_t block, float c, SoftmaxRows& rows, float (&s)[k
   }
 }
 
-template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
+template <uint32_t kD, uint32_t kDv, uint32_t kWarps, bool kSplit>
 IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 3 : 1)
     FlashForward(AttentionGpuArgs p) {
   using F = Flash<kD, kDv, kWarps>;
-  const FlashTile t = TileOf<kWarps>(p);
+  const FlashTile t = TileOf<kWarps, kSplit>(p);
   if (t.rows == 0) return;
   const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
   const ptx::Global<const uint16_t> queries(p.q);
@@ -282,7 +315,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
       float s[kKeys / 8][4] = {};
       F::Scores(stage, s);
       float rescale[2];
-      Softmax(block, p.scale * 1.44269504088896341f, rows, s, rescale);
+      Softmax(block, p.scale * kLog2E, rows, s, rescale);
       IHA_UNROLL
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         for (uint32_t e = 0; e < 4; ++e) o[n][e] *= rescale[e / 2];
@@ -299,16 +332,55 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
   }
   if (!works) return;
   for (uint32_t part = 0; part < 2; ++part) rows.l[part] = SumLanes(rows.l[part], 4);
-  F::Write(p, t, o, rows.m, rows.l);
+  if constexpr (kSplit) {
+    F::WritePiece(p, t, o, rows);
+  } else {
+    F::Write(p, t, o, rows.m, rows.l);
+  }
+}
+
+// A block a row and head, a thread a column: the pieces that the row sees, in increasing order.
+template <uint32_t kDv>
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kDv, 1) FlashMerge(AttentionGpuArgs p) {
+  const uint32_t head = ptx::BlockY(), sequence = ptx::BlockZ();
+  const ptx::Global<const uint32_t> begins(p.q_begin), lengths(p.kv_length);
+  const uint32_t begin = ptx::Load(begins + sequence), rows = ptx::Load(begins + (sequence + 1)) - begin;
+  if (ptx::BlockX() >= rows) return;
+  const uint32_t keys = ptx::Load(lengths + sequence), row = begin + ptx::BlockX();
+  const VisibleKeys v = VisibleTo(p.mask, keys - rows + ptx::BlockX());
+  const uint32_t first = v.first / p.split_keys, last = (v.last < keys ? v.last : keys - 1) / p.split_keys;
+  const ptx::Global<const float> sums(p.split_sums), parts(p.split_out);
+  float m = kNone;
+  for (uint32_t piece = first; piece <= last; ++piece) {
+    const float other = ptx::Load(sums + PieceRow(p, piece, row, head) * 2);
+    m = other > m || other != other ? other : m;
+  }
+  const float zero = m == kNone ? 0.0f : m, c = p.scale * kLog2E;
+  float l = 0.0f, o = 0.0f;
+  for (uint32_t piece = first; piece <= last; ++piece) {
+    const size_t at = PieceRow(p, piece, row, head);
+    const auto pair = ptx::LoadAs<ptx::Pack<float, 2>>(sums + at * 2);
+    const float weight = ptx::Exp2((pair.v[0] - zero) * c);
+    l = fmaf(pair.v[1], weight, l);
+    o = fmaf(ptx::Load(parts + (at * kDv + ptx::ThreadX())), weight, o);
+  }
+  const size_t to = size_t{row} * p.heads + head;
+  ptx::Store(ptx::Global<uint16_t>(p.out) + (to * kDv + ptx::ThreadX()), ptx::FloatToBF16(o / l));
+  if (p.lse != nullptr && ptx::ThreadX() == 0) ptx::Store(ptx::Global<float>(p.lse) + to, fmaf(m, p.scale, logf(l)));
 }
 
 template <uint32_t kD, uint32_t kDv>
 GpuStatus LaunchFlash(const AttentionGpuArgs& args, GpuStream stream) {
   const uint32_t warps = AttentionGpuWarps(args.max_rows);
-  const LaunchShape shape{(args.max_rows + warps * 16 - 1) / (warps * 16), args.heads, args.sequences, warps * 32,
-                          AttentionGpuSharedBytes(warps, kD, kDv)};
-  return warps == 1 ? LaunchKernel("attention", FlashForward<kD, kDv, 1>, shape, stream, args)
-                    : LaunchKernel("attention", FlashForward<kD, kDv, 4>, shape, stream, args);
+  LaunchShape shape{(args.max_rows + warps * 16 - 1) / (warps * 16), args.heads, args.sequences, warps * 32,
+                    AttentionGpuSharedBytes(warps, kD, kDv)};
+  if (warps == 4) return LaunchKernel("attention", FlashForward<kD, kDv, 4, false>, shape, stream, args);
+  if (args.split_keys == 0) return LaunchKernel("attention", FlashForward<kD, kDv, 1, false>, shape, stream, args);
+  shape.grid_x = AttentionGpuPieces(args);
+  const GpuStatus status = LaunchKernel("attention_split", FlashForward<kD, kDv, 1, true>, shape, stream, args);
+  if (status != 0) return status;
+  return LaunchKernel("attention_merge", FlashMerge<kDv>, {args.max_rows, args.heads, args.sequences, kDv, 0}, stream,
+                      args);
 }
 
 }  // namespace

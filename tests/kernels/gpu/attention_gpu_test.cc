@@ -54,7 +54,7 @@ struct Outputs {
   std::vector<float> lse;
 };
 
-Outputs Attended(simt::Device& device, const Inputs& in) {
+Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0) {
   const Case& c = in.c;
   const size_t page = size_t{64} * c.kv_heads, pages = in.table.size();
   simt::Buffer<uint16_t> k(device, pages * page * c.d, "k_pages"), v(device, pages * page * c.d_v, "v_pages");
@@ -85,23 +85,31 @@ Outputs Attended(simt::Device& device, const Inputs& in) {
   simt::Buffer<int32_t> table(device, in.table, "page_table");
   simt::Buffer<uint32_t> q_begin(device, begins, "q_begin"), kv_length(device, lengths, "kv_length");
   simt::Buffer<float> lse(device, size_t{in.rows} * c.heads, "lse");
-  const AttentionGpuArgs args{.q = q.data(),
-                              .k_pages = k.data(),
-                              .v_pages = v.data(),
-                              .page_table = table.data(),
-                              .q_begin = q_begin.data(),
-                              .kv_length = kv_length.data(),
-                              .out = out.data(),
-                              .lse = lse.data(),
-                              .sequences = static_cast<uint32_t>(c.sequences.size()),
-                              .max_rows = in.max_rows,
-                              .pages_per_sequence = in.pages_per_sequence,
-                              .heads = c.heads,
-                              .kv_heads = c.kv_heads,
-                              .d = c.d,
-                              .d_v = c.d_v,
-                              .scale = 1.0f / std::sqrt(static_cast<float>(c.d)),
-                              .mask = c.mask};
+  AttentionGpuArgs args{.q = q.data(),
+                        .k_pages = k.data(),
+                        .v_pages = v.data(),
+                        .page_table = table.data(),
+                        .q_begin = q_begin.data(),
+                        .kv_length = kv_length.data(),
+                        .out = out.data(),
+                        .lse = lse.data(),
+                        .sequences = static_cast<uint32_t>(c.sequences.size()),
+                        .max_rows = in.max_rows,
+                        .pages_per_sequence = in.pages_per_sequence,
+                        .heads = c.heads,
+                        .kv_heads = c.kv_heads,
+                        .d = c.d,
+                        .d_v = c.d_v,
+                        .scale = 1.0f / std::sqrt(static_cast<float>(c.d)),
+                        .mask = c.mask,
+                        .split_keys = split_keys,
+                        .max_keys = in.pages_per_sequence * 64,
+                        .rows = in.rows};
+  const size_t piece_rows = size_t{AttentionGpuPieces(args)} * in.rows * c.heads;
+  simt::Buffer<float> split_out(device, piece_rows * c.d_v, "split_out"),
+      split_sums(device, piece_rows * 2, "split_sums");
+  args.split_out = split_out.data();
+  args.split_sums = split_sums.data();
   EXPECT_EQ(AttentionGpu(args, &device), 0) << device.report().message;
   return {out.ToHost(), lse.ToHost()};
 }
@@ -185,6 +193,41 @@ TEST(AttentionGpu, WithinTheBoundOfTheReference) {
       for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
     });
   }
+}
+
+// Pieces of 64 and 128 keys: the same bounds; the merge adds two roundings and exp2 a piece, below 2^-19. Where all
+// keys lie in one piece, its bits are those of the kernel that does not split.
+TEST(AttentionGpu, SplitDecodeWithinTheBoundOfTheReference) {
+  for (const Case& c :
+       {Case{64, 64, 2, 1, {{1, 300}, {4, 64}, {16, 200}}}, Case{128, 128, 1, 1, {{2, 129}}},
+        Case{64, 128, 2, 2, {{3, 65}, {1, 1}}}, Case{64, 64, 1, 1, {{9, 290}}, {.window = 70}},
+        Case{64, 64, 1, 1, {{8, 200}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 17}}}) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = Make(c);
+    const Wanted want = Reference(in);
+    simt::Device whole_device;
+    const Outputs whole = Attended(whole_device, in);
+    for (const uint32_t split_keys : {64u, 128u, 320u}) {
+      ForEachSchedule([&](simt::Device& device) {
+        const Outputs got = Attended(device, in, split_keys);
+        ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-11); });
+        for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
+        if (split_keys == 320) {
+          EXPECT_EQ(got.out, whole.out);
+        }
+      });
+    }
+  }
+}
+
+TEST(AttentionGpu, SplitRowsDoNotSeeTheBatch) {
+  const Inputs pair = Make({64, 64, 2, 1, {{3, 250}, {1, 70}}}), alone = Make({64, 64, 2, 1, {{3, 250}}});
+  Inputs one = alone;  // the first sequence of the pair; Make draws queries by the number of sequences
+  one.q.bits.assign(pair.q.bits.begin(), pair.q.bits.begin() + 3 * 2 * 64);
+  simt::Device device;
+  const Outputs both = Attended(device, pair, 64), single = Attended(device, one, 64);
+  EXPECT_TRUE(std::equal(single.out.begin(), single.out.end(), both.out.begin()));
+  EXPECT_TRUE(std::equal(single.lse.begin(), single.lse.end(), both.lse.begin()));
 }
 
 // Equal weights make equal scores exact, so the mask's edge is seen to the last key.
@@ -328,6 +371,10 @@ TEST(AttentionGpu, RefusesWhatItCannotDo) {
   simt::Device device;
   EXPECT_EQ(AttentionGpu({.sequences = 1, .max_rows = 1, .heads = 3, .kv_heads = 2, .d = 64, .d_v = 64}, &device), 1);
   EXPECT_EQ(AttentionGpu({.sequences = 1, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 96, .d_v = 96}, &device), 1);
+  EXPECT_EQ(
+      AttentionGpu({.sequences = 1, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 64, .d_v = 64, .split_keys = 96},
+                   &device),
+      1);
   EXPECT_EQ(AttentionGpu({.sequences = 0, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 64, .d_v = 64}, &device), 0);
 }
 
