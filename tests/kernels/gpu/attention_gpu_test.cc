@@ -178,20 +178,45 @@ std::string Name(const Case& c) {
          " rows " + std::to_string(c.sequences[0].rows) + " keys " + std::to_string(c.sequences[0].keys);
 }
 
+void ExpectWithinBound(const Outputs& got, const Wanted& want) {
+  // |q|, |k|, |v| <= 2. A weight is rounded to bf16 (2^-8). A score of d terms of at most 4 is off by at most d / 2 * 4
+  // d 2^-24 (half the terms' partial sums, generously), scaled by d^-1/2; the exponent's own rounding and exp2 are
+  // below 2^-19: together e <= 2^-12 for d <= 128. So weights, and their sum, move by 2^-8 + 2 e of themselves, the
+  // output by as much of max |v| = 2; then it is rounded.
+  ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-11); });
+  for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
+}
+
+// Every pair of: head sizes, heads, pseudo heads, mask, window (in units of what it counts), rows, keys before them.
+TEST(AttentionGpu, GridOfShapes) {
+  const std::array<std::array<uint32_t, 2>, 3> sizes{{{64, 64}, {64, 128}, {128, 128}}};
+  const std::array<std::array<uint32_t, 2>, 4> heads{{{1, 1}, {4, 1}, {4, 2}, {3, 3}}};
+  const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20}, windows{0, 1, 3, 63, 64, 65}, before{0, 1, 63, 64, 127, 200};
+  const std::array<uint32_t, 8> rows{1, 2, 15, 16, 17, 64, 65, 100};
+  size_t number = 0;
+  for (const auto& row : PairwiseCover({3, 4, 6, 2, 2, 6, 8, 6})) {
+    const AttentionGpuMask mask{pseudo[row[2]], row[3] == 1, row[4] == 1, windows[row[5]]};
+    const Case c{sizes[row[0]][0],
+                 sizes[row[0]][1],
+                 heads[row[1]][0],
+                 heads[row[1]][1],
+                 {{rows[row[6]], rows[row[6]] + before[row[7]]}, {1, 1 + before[row[7]]}},
+                 mask};
+    SCOPED_TRACE(Name(c) + " P " + std::to_string(mask.pseudo) + (mask.token_causal ? " token-causal" : "") +
+                 (mask.token_window ? " token window" : "") + " heads " + std::to_string(c.heads));
+    simt::Device device(ScheduleOf(number));
+    const Inputs in = Make(c, static_cast<uint32_t>(number++));
+    ExpectWithinBound(Attended(device, in), Reference(in));
+  }
+  EXPECT_GE(number, 48u);  // 8 x 6 pairs of the two largest factors
+}
+
 TEST(AttentionGpu, WithinTheBoundOfTheReference) {
   for (const Case& c : Cases()) {
     SCOPED_TRACE(Name(c));
     const Inputs in = Make(c);
     const Wanted want = Reference(in);
-    ForEachSchedule([&](simt::Device& device) {
-      const Outputs got = Attended(device, in);
-      // |q|, |k|, |v| <= 2. A weight is rounded to bf16 (2^-8). A score of d terms of at most 4 is off by at most
-      // d / 2 * 4 d 2^-24 (half the terms' partial sums, generously), scaled by d^-1/2; the exponent's own rounding and
-      // exp2 are below 2^-19: together e <= 2^-12 for d <= 128. So weights, and their sum, move by 2^-8 + 2 e of
-      // themselves, the output by as much of max |v| = 2; then it is rounded.
-      ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-11); });
-      for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
-    });
+    ForEachSchedule([&](simt::Device& device) { ExpectWithinBound(Attended(device, in), want); });
   }
 }
 
@@ -210,8 +235,7 @@ TEST(AttentionGpu, SplitDecodeWithinTheBoundOfTheReference) {
     for (const uint32_t split_keys : {64u, 128u, 320u}) {
       ForEachSchedule([&](simt::Device& device) {
         const Outputs got = Attended(device, in, split_keys);
-        ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-11); });
-        for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
+        ExpectWithinBound(got, want);
         if (split_keys == 320) {
           EXPECT_EQ(got.out, whole.out);
         }

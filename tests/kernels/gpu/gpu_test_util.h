@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +49,55 @@ inline void ForEachSchedule(const std::function<void(simt::Device&)>& f) {
       f(device);
     }
   }
+}
+
+// The i-th of these schedules, for tests over many shapes that run each in one.
+inline simt::Options ScheduleOf(size_t i) {
+  return {.seed = i % 3 + 1, .copies = i / 3 % 2 == 0 ? simt::CopyMode::kEager : simt::CopyMode::kLazy};
+}
+
+// Rows of levels (row[f] < levels[f]) in which every pair of levels of every two factors occurs: each row starts with a
+// pair that is still missing and takes, of seeded random ways to fill the rest, the one with the most missing pairs.
+inline std::vector<std::vector<size_t>> PairwiseCover(const std::vector<size_t>& levels, uint32_t seed = 1) {
+  using Pair = std::array<size_t, 4>;  // factor, level, later factor, level
+  std::set<Pair> missing;
+  for (size_t f = 0; f < levels.size(); ++f) {
+    for (size_t g = f + 1; g < levels.size(); ++g) {
+      for (size_t a = 0; a < levels[f]; ++a) {
+        for (size_t b = 0; b < levels[g]; ++b) missing.insert({f, a, g, b});
+      }
+    }
+  }
+  const auto pairs_of = [](const std::vector<size_t>& row) {
+    std::vector<Pair> pairs;
+    for (size_t f = 0; f < row.size(); ++f) {
+      for (size_t g = f + 1; g < row.size(); ++g) pairs.push_back({f, row[f], g, row[g]});
+    }
+    return pairs;
+  };
+  std::mt19937 bits(seed);
+  std::vector<std::vector<size_t>> rows;
+  while (!missing.empty()) {
+    std::vector<size_t> best;
+    ptrdiff_t most = 0;
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      std::vector<size_t> row(levels.size());
+      for (size_t f = 0; f < row.size(); ++f) row[f] = bits() % levels[f];
+      const Pair& first = *missing.begin();
+      row[first[0]] = first[1];
+      row[first[2]] = first[3];
+      const std::vector<Pair> pairs = pairs_of(row);
+      const ptrdiff_t covered =
+          std::count_if(pairs.begin(), pairs.end(), [&](const Pair& p) { return missing.count(p) != 0; });
+      if (covered > most) {
+        most = covered;
+        best = row;
+      }
+    }
+    for (const Pair& p : pairs_of(best)) missing.erase(p);
+    rows.push_back(best);
+  }
+  return rows;
 }
 
 // bf16 has 8 significant bits: rounding moves a value by at most 2^-8 of it, and by 2^-134 below 2^-126.
