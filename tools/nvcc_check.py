@@ -60,6 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--nvcc', default='nvcc')
     parser.add_argument('--arch', default='sm_90a')
+    parser.add_argument('--launcher', help='a compiler cache to call nvcc through')
     parser.add_argument('--out', required=True)
     parser.add_argument('--table')
     parser.add_argument('--allow-stack', action='store_true', help='kernels may keep a stack frame (test kernels do)')
@@ -72,7 +73,7 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     os.makedirs(args.out, exist_ok=True)
     bad, seen = [], {}
-    launcher = ['ccache'] if shutil.which('ccache') else []
+    launcher = [args.launcher] if args.launcher else []
     for name in args.files:
         target = os.path.join(args.out, os.path.basename(name) + '.o')
         done = subprocess.run([*launcher, args.nvcc, '-std=c++20', '-O3', '-arch=' + args.arch, '-I', root, '-Xptxas', '-v',
