@@ -166,7 +166,7 @@ void Block::Exit() {
   }
   FinishIfComplete(warp, Site());
   if (w.exited == w.exists) {
-    order_.Tell(warp, exited_knowledge_);
+    order_.Tell(warp, false, exited_knowledge_);
   } else if (w.at_barrier != 0 && w.at_barrier == (w.exists & ~w.exited)) {
     WarpArrives(warp, w.site);
   }

@@ -164,7 +164,7 @@ void Block::WarpArrives(uint32_t warp_number, const Site& site) {
   ++b.arrived;
   b.lanes += static_cast<uint32_t>(std::popcount(w.at_barrier));
   b.ones += w.votes;
-  order_.Tell(warp_number, b.knowledge);
+  order_.Tell(warp_number, w.barrier_waits, b.knowledge);
   const uint32_t lanes = w.at_barrier;
   w.at_barrier = 0;
   if (w.barrier_waits) {

@@ -34,9 +34,13 @@ void Order::SyncLanes(uint32_t warp, uint32_t mask) {
   w.partial = true;
 }
 
-void Order::Tell(uint32_t warp, Knowledge& to) {
-  SyncLanes(warp, ~uint32_t{0});
-  const Warp& w = warps_[warp];
+void Order::Tell(uint32_t warp, bool waits, Knowledge& to) {
+  Warp& w = warps_[warp];
+  if (waits) {
+    SyncLanes(warp, ~uint32_t{0});
+  } else {
+    ++w.clock;
+  }
   to.resize(warps_.size(), 0);
   for (size_t i = 0; i < warps_.size(); ++i) to[i] = std::max(to[i], w.known[i]);
   to[warp] = std::max(to[warp], w.clock);

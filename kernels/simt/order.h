@@ -31,8 +31,8 @@ class Order {
 
   // All lanes of the mask know what each of them did and knows.
   void SyncLanes(uint32_t warp, uint32_t mask);
-  // All that the lanes of a warp did and know, added to `to`; they also know it of each other.
-  void Tell(uint32_t warp, Knowledge& to);
+  // All that the lanes of a warp did and know, added to `to`. If they wait they know it of each other, too.
+  void Tell(uint32_t warp, bool waits, Knowledge& to);
   void Hear(uint32_t warp, const Knowledge& from);
 
  private:
