@@ -1,4 +1,6 @@
 // What is refused, and that the message names the thread, the line and the other party.
+#include <gmock/gmock.h>
+
 #include <string>
 
 #include "kernels/simt/device.h"

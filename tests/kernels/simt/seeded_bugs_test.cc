@@ -1,4 +1,6 @@
 // Every seeded bug is shown in every order of warps and both ways of cp.async; the clean kernels raise nothing.
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
