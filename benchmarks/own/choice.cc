@@ -73,8 +73,7 @@ absl::StatusOr<size_t> ReadGold(const Json& row, const std::string& name, const 
   return InvalidArgument("field \"{}\": found {}, expected {}", TerminalSafe(name, kShown), Shown(*field), expected);
 }
 
-absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const BenchmarkRef& ref,
-                            size_t index) {
+absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const BenchmarkRef& ref) {
   Row row;
   for (const TemplatePart& part : prompt) {
     if (part.field) IHA_RETURN_IF_ERROR(Field(json, part.text, "it, for option prompt names it").status());
@@ -82,20 +81,18 @@ absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& p
   IHA_ASSIGN_OR_RETURN(row.prompt, FillTemplate(prompt, json));
   IHA_ASSIGN_OR_RETURN(row.choices, ReadChoices(json, ref.options.at("choices")));
   IHA_ASSIGN_OR_RETURN(row.gold, ReadGold(json, ref.options.at("gold"), row.choices));
-  const absl::StatusOr<std::string> id = FieldText(json, "id");
-  row.id = id.ok() ? TerminalSafe(*id, 200) : fmt::format("row/{}", index);
   return row;
 }
 
 absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::string& bytes, const BenchmarkRef& ref) {
-  const auto parts = ParseTemplate(ref.options.at("prompt"));
-  if (!parts.ok()) return Annotate(parts.status(), "option prompt");
   std::vector<Row> rows;
-  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, [&](const Json& json) -> absl::Status {
-    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, *parts, ref, rows.size()));
+  const auto read = [&](const Json& json, const auto& prompt, const std::string& id) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, prompt, ref));
+    row.id = id;
     rows.push_back(std::move(row));
     return absl::OkStatus();
-  }));
+  };
+  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, ref, read));
   return rows;
 }
 

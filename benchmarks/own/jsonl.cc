@@ -26,26 +26,23 @@ struct Row {
   std::string gold;
 };
 
-absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const std::string& gold,
-                            size_t index) {
+absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& prompt, const std::string& gold) {
   Row row;
   IHA_ASSIGN_OR_RETURN(row.prompt, FillTemplate(prompt, json));
   if (row.prompt.empty()) return InvalidArgument("its prompt is empty");
   IHA_ASSIGN_OR_RETURN(row.gold, FieldText(json, gold));
-  const absl::StatusOr<std::string> id = FieldText(json, "id");
-  row.id = id.ok() ? TerminalSafe(*id, 200) : fmt::format("row/{}", index);
   return row;
 }
 
 absl::StatusOr<std::vector<Row>> ReadRows(const std::string& path, const std::string& bytes, const BenchmarkRef& ref) {
-  const auto parts = ParseTemplate(ref.options.at("prompt"));
-  if (!parts.ok()) return Annotate(parts.status(), "option prompt");
   std::vector<Row> rows;
-  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, [&](const Json& json) -> absl::Status {
-    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, *parts, ref.options.at("gold"), rows.size()));
+  const auto read = [&](const Json& json, const auto& prompt, const std::string& id) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(Row row, ReadRow(json, prompt, ref.options.at("gold")));
+    row.id = id;
     rows.push_back(std::move(row));
     return absl::OkStatus();
-  }));
+  };
+  IHA_RETURN_IF_ERROR(ForEachRow(path, bytes, ref, read));
   return rows;
 }
 

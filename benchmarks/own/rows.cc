@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 constexpr size_t kShown = 80;  // bytes of a value in a message
 
-absl::Status ReadLine(std::string_view line, const std::string& where,
-                      const std::function<absl::Status(const Json& row)>& read) {
+absl::Status ReadLine(std::string_view line, const std::string& where, size_t index,
+                      const std::vector<TemplatePart>& prompt, const RowReader& read) {
   const absl::StatusOr<Json> row = ParseJson(line, where);
   if (!row.ok()) {
     const std::string message(row.status().message());
@@ -25,15 +25,18 @@ absl::Status ReadLine(std::string_view line, const std::string& where,
     return DataLoss("{}:{}", where, message.substr(of_one_line.size()));
   }
   if (!row->is_object()) return DataLoss("{}: found {}, expected a JSON object", where, Shown(*row));
-  const absl::Status status = read(*row);
+  const absl::StatusOr<std::string> id = FieldText(*row, "id");
+  const absl::Status status = read(*row, prompt, id.ok() ? TerminalSafe(*id, 200) : fmt::format("row/{}", index));
   if (!status.ok()) return DataLoss("{}: {}", where, std::string(status.message()));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status ForEachRow(const std::string& path, std::string_view bytes,
-                        const std::function<absl::Status(const Json& row)>& read) {
+absl::Status ForEachRow(const std::string& path, std::string_view bytes, const BenchmarkRef& ref,
+                        const RowReader& read) {
+  const auto prompt = ParseTemplate(ref.options.at("prompt"));
+  if (!prompt.ok()) return Annotate(prompt.status(), "option prompt");
   size_t number = 0;
   size_t rows = 0;
   for (size_t begin = 0; begin < bytes.size();) {
@@ -42,7 +45,7 @@ absl::Status ForEachRow(const std::string& path, std::string_view bytes,
     begin = end + 1;
     number++;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    IHA_RETURN_IF_ERROR(ReadLine(line, fmt::format("{}:{}", path, number), read));
+    IHA_RETURN_IF_ERROR(ReadLine(line, fmt::format("{}:{}", path, number), rows, *prompt, read));
     rows++;
   }
   if (rows == 0) return DataLoss("{}: holds no row; expected one JSON object a line", path);

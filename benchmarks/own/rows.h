@@ -6,16 +6,23 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "benchmarks/own/template_text.h"
+#include "common/eval_types.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace iha::benchmarks {
 
-// Calls `read` with each row in order. DataLoss "FILE:LINE[:COLUMN]: ...": a line that is no JSON object, or that
+// Called with each row in order, its option `prompt` parsed, and its id: the field "id", else "row/INDEX".
+using RowReader = std::function<absl::Status(const nlohmann::json& row, const std::vector<TemplatePart>& prompt,
+                                             const std::string& id)>;
+
+// InvalidArgument "option prompt: ...". DataLoss "FILE:LINE[:COLUMN]: ...": a line that is no JSON object, or that
 // `read` refused with any error; "FILE: ...": no row at all. The caller reports it; nothing can be retried.
-absl::Status ForEachRow(const std::string& path, std::string_view bytes,
-                        const std::function<absl::Status(const nlohmann::json& row)>& read);
+absl::Status ForEachRow(const std::string& path, std::string_view bytes, const BenchmarkRef& ref,
+                        const RowReader& read);
 
 // As a message shows it: a value's JSON, cut.
 std::string Shown(const nlohmann::json& value);
