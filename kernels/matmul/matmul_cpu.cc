@@ -122,6 +122,33 @@ size_t KBlock(const GemmJob& g, size_t automatic) {
   return g.tuning.k_block == 0 ? automatic : (g.tuning.k_block + kStep - 1) / kStep * kStep;
 }
 
+// Where reading the weights takes longer than the arithmetic: a tile's panels lie far apart, so that each of its
+// streams runs through panels that follow each other. Streams that end with their panel would be found by the
+// hardware's fetching anew every few KiB, which costs a quarter of the bandwidth. Returns the first panel that is left
+// over.
+template <class R>
+size_t SpreadPanels(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
+  const PackedWeights& w = *g.w;
+  const size_t streams = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
+  const size_t length = (p1 - p0) / streams, width = streams * kPanelRows;
+  alignas(64) float c[kMaxTileRows * kMaxTilePanels * kPanelRows];
+  for (size_t i = 0; i < length; ++i) {
+    const auto reader = [&](size_t) {
+      R spread = Reader<R>::At(w, p0 + i);
+      spread.panel_stride *= length;
+      return spread;
+    };
+    RunPanels<R>(static_cast<int>(rows), streams, g.a + m0 * g.lda, g.lda, 1, reader, c, width, 0, w.k(), true);
+    for (size_t m = 0; m < rows; ++m) {
+      for (size_t s = 0; s < streams; ++s) {
+        std::memcpy(g.c + (m0 + m) * g.ldc + (p0 + s * length + i) * kPanelRows, c + m * width + s * kPanelRows,
+                    kPanelRows * sizeof(float));
+      }
+    }
+  }
+  return p0 + streams * length;
+}
+
 // Decode: at most one tile of rows, weights are read once, straight from memory.
 template <class R>
 void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
@@ -130,9 +157,9 @@ void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
   constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
   const size_t kc =
       KBlock<R::kStep>(g, rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all);
-  // With fewer operations per byte (one row of fp32) the hardware's own fetching keeps up, and ours costs what it
-  // brings.
-  const bool fetch_ahead = kc >= k_all && 2 * rows * w.n() * w.k() >= w.bytes();
+  // Up to two operations a byte, the hardware's own fetching is the faster one.
+  if (kc >= k_all && rows * w.n() * w.k() <= w.bytes()) p0 = SpreadPanels<R>(g, m0, rows, p0, p1);
+  const bool fetch_ahead = kc >= k_all;
   // k blocks inside a strip of panels so that C and A stay close.
   const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
   const size_t strip = fetch_ahead ? group : kc >= k_all ? p1 - p0 : 24;
@@ -311,7 +338,9 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
     parallel.Run((m + step - 1) / step,
                  [&](size_t j, int) { part(job, j * step, std::min(m, (j + 1) * step), 0, panels); });
   } else {
-    const size_t jobs = std::clamp<size_t>(panels / 8, 1, threads * (w.n() * w.k() > (4u << 20) ? 8 : 2));
+    // One row of a small matrix is some microseconds: more jobs would only shorten its streams.
+    const size_t jobs_per_thread = w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
+    const size_t jobs = std::clamp<size_t>(panels / 8, 1, threads * jobs_per_thread);
     // An even number of panels each: a panel alone is one chain for each row, too few to hide the latency of an fma.
     const auto begin = [&](size_t j) { return j == jobs ? panels : panels * j / jobs / 2 * 2; };
     parallel.Run(jobs, [&](size_t j, int) { part(job, 0, m, begin(j), begin(j + 1)); });

@@ -102,9 +102,10 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R&
 
 // Panels side by side for a row tile: enough independent chains to hide the fma latency, within max_acc, and no more
 // than four streams of weights for the hardware to fetch.
+inline constexpr int kMaxTilePanels = 4;
 constexpr int TilePanels(int rows, int max_acc) {
   const int panels = max_acc / (rows * kVectors);
-  return panels < 1 ? 1 : panels > 4 ? 4 : panels;
+  return panels < 1 ? 1 : panels > kMaxTilePanels ? kMaxTilePanels : panels;
 }
 
 // A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p. The
