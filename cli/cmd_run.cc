@@ -180,7 +180,7 @@ int RunExample(const ExampleFlags& flags) {
 
 void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
   sub->add_option("--samples", f.samples, "samples an item")->check(WholeNumber(1, INT32_MAX));
-  sub->add_option("--temperature", f.temperature, "0 = greedy, to 1000")->check(RealNumber(0, 1000));
+  sub->add_option("--temperature", f.temperature, "0 = greedy; else 0.0001 to 1000")->check(RealNumber(0, 1000));
   sub->add_option("--top-p", f.top_p, "nucleus, in (0, 1]")->check(RealNumber(0, 1));
   sub->add_option("--top-k", f.top_k, "0 = off")->check(WholeNumber(0, INT32_MAX));
   sub->add_option("--seed", f.seed, "of the random streams")->check(WholeNumber(0, UINT64_MAX));
@@ -211,7 +211,8 @@ void AddRun(CLI::App& app, Command& command) {
       ->check(CLI::IsMember({"exact", "fast", "torch", "fake"}));
   run->add_option("--kv-dtype", flags->kv_dtype, "f32 or bf16 (another numerics id)")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  run->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache of each worker; 0 = a quarter of what is free")
+  run->add_option("--kv-memory-mib", flags->kv_memory_mib,
+                  "KV cache of each worker; 0 = together a quarter of what is free")
       ->check(WholeNumber(0, kMaxMib));
   run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");

@@ -38,6 +38,7 @@ struct Flags {
   std::string device = "cpu";
   int threads = 0;
   int64_t kv_memory_mib = 0;
+  int64_t local_workers = 1;
   int32_t max_batch = 0;
   int32_t step_tokens = 0;
   bool no_prefix_cache = false;
@@ -120,7 +121,8 @@ int Run(Flags flags) {
   options.data_root = flags.data_root;
   options.graders =
       std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = flags.graders, .guard = *guard});
-  options.engine.kv_bytes = flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes();
+  options.engine.kv_bytes =
+      flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes("/", flags.local_workers);
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
   if (flags.step_tokens > 0) options.engine.scheduler.max_batch_tokens = flags.step_tokens;
@@ -147,8 +149,10 @@ int Main(int argc, char** argv) {
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
   app.add_option("--device", flags.device, "cpu; cuda or cuda:N for sweeps with torch numerics")->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
-  app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = a quarter of the free memory")
+  app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
       ->check(WholeNumber(0, uint64_t{1} << 30));
+  app.add_option("--local-workers", flags.local_workers, "workers of this machine that share its free memory")
+      ->check(WholeNumber(1, 1 << 20));
   app.add_option("--max-batch", flags.max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/errors.h"
+#include "common/sampling_limits.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -20,9 +21,10 @@ constexpr size_t kMaxModels = 1000;
 constexpr size_t kMaxEntries = 1000;
 
 absl::Status ValidateSampling(const SamplingParams& p, bool likelihood, const std::string& where) {
-  if (!(p.temperature >= 0 && p.temperature <= kMaxTemperature)) {
-    return InvalidArgument("{}: temperature {}; expected a number from 0 (greedy) to {}", where, p.temperature,
-                           kMaxTemperature);
+  const bool draws = p.temperature >= kMinTemperature && p.temperature <= kMaxTemperature;
+  if (p.temperature != 0 && !draws) {
+    return InvalidArgument("{}: temperature {}; expected 0 (greedy), or a number from {} to {}", where, p.temperature,
+                           kMinTemperature, kMaxTemperature);
   }
   if (!(p.top_p > 0 && p.top_p <= 1)) {
     return InvalidArgument("{}: top_p {}; expected a number in (0, 1] (1 = off)", where, p.top_p);

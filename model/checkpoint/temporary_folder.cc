@@ -77,7 +77,7 @@ bool IsTaken(const std::string& folder) {
   return there && !(fs::is_directory(folder, error) && fs::is_empty(folder, error));
 }
 
-absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& target) {
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& target, mode_t mode) {
   if (target.empty()) return InvalidArgument("output folder: its name is empty; give the path of a new folder");
   const fs::path parent = fs::path(target).parent_path();
   if (!parent.empty()) IHA_RETURN_IF_ERROR(MakeFolders(parent.string()));
@@ -85,7 +85,7 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(const std::string& targe
   for (int i = 0;; ++i) {
     // A second number tells apart the folders of one process, and of equal PIDs in several containers.
     std::string path = TemporaryName(target, i);
-    if (::mkdir(path.c_str(), 0777) != 0) {
+    if (::mkdir(path.c_str(), mode) != 0) {
       if (errno == EEXIST) continue;
       return ErrnoStatus(path, "cannot make this folder", errno);
     }

@@ -1,10 +1,12 @@
-// temporary_folder.h: a checkpoint folder in the making: whole at its place, or absent. Private to this folder.
+// temporary_folder.h: a folder in the making: whole at its place, or absent.
 //
 // Create makes a new TARGET.tmp.HOST.PID beside the target; Commit renames it there. Destroyed before Commit, it is
 // removed with all it holds. One that a crash left is removed by the next Create for the same target on the same host:
 // a living one is locked (flock), whatever PID namespace its process lives in. Blocking; one thread. Errors:
 // InvalidArgument (no name), those of common/file.h. Whether the target is free is the caller's to ask (IsTaken).
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 
@@ -29,7 +31,7 @@ void RemoveAbandoned(const std::string& target);
 class TemporaryFolder {
  public:
   // `target`: as NormalFolder gives it. Its parents are made.
-  static absl::StatusOr<TemporaryFolder> Create(const std::string& target);
+  static absl::StatusOr<TemporaryFolder> Create(const std::string& target, mode_t mode = 0777);
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   ~TemporaryFolder();

@@ -179,6 +179,8 @@ TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
       {"limit 0", [](SweepSpec& s) { s.entries[0].limit = 0; }, "limit 0; expected at least 1"},
       {"limit -1", [](SweepSpec& s) { s.entries[0].limit = -1; }, "limit -1"},
       {"temperature", [](SweepSpec& s) { s.entries[0].sampling.temperature = -1; }, "temperature -1"},
+      {"temperature that no engine takes", [](SweepSpec& s) { s.entries[0].sampling.temperature = 1e-5; },
+       "temperature 1e-05; expected 0 (greedy), or a number from 0.0001 to 1000"},
       {"nan", [](SweepSpec& s) { s.entries[0].sampling.temperature = std::nan(""); }, "temperature nan"},
       {"top_p", [](SweepSpec& s) { s.entries[0].sampling.top_p = 0; }, "top_p 0; expected a number in (0, 1]"},
       {"top_k", [](SweepSpec& s) { s.entries[0].sampling.top_k = -1; }, "top_k -1"},

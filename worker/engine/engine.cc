@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "common/errors.h"
+#include "common/sampling_limits.h"
 #include "common/status_macros.h"
 
 namespace iha::engine {
 namespace {
-
-// Below, (x - max) / T leaves fp32 for ordinary logits: such a temperature means 0.
-constexpr double kMinTemperature = 1e-4;
 
 absl::Status ValidateSampling(const SamplingParams& s) {
   if (!(s.temperature == 0 || (s.temperature >= kMinTemperature && std::isfinite(s.temperature)))) {
@@ -95,6 +93,10 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
   const int64_t more = scoring ? static_cast<int64_t>(request.continuation.size()) : request.sampling.max_new_tokens;
   if (more < 1) return InvalidArgument("max_new_tokens: {} (expected at least 1)", more);
+  if (request.min_new_tokens < 0 || request.top_logprobs < 0) {
+    return InvalidArgument("min_new_tokens: {}, top_logprobs: {} (expected 0 or more)", request.min_new_tokens,
+                           request.top_logprobs);
+  }
   // The last token to be scored is never computed.
   if (!FitsContext(prompt, scoring ? more - 1 : more)) {
     return InvalidArgument("prompt: {} tokens and {} to come exceed the model's context of {}", prompt, more,
@@ -265,12 +267,12 @@ void Engine::ReadLogits(const BatchPlan& plan) {
 
 void Engine::OnForwardError(const BatchPlan& plan, const absl::Status& status) {
   const int32_t running = scheduler_.running();
+  scheduler_.Abandon();
   if (status.code() == absl::StatusCode::kResourceExhausted && running > 1) {
     // Less at once may fit; preemption changes no output (ENG-3).
-    scheduler_.Abandon(running / 2);
+    scheduler_.LimitSequences(running / 2);
     return;
   }
-  scheduler_.Abandon(running);
   for (const PlannedSegment& segment : plan.segments) {
     scheduler_.Cancel(segment.sequence);
     Finish(segment.sequence, status);

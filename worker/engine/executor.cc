@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "common/errors.h"
@@ -28,7 +29,13 @@ absl::Status Executor::Execute(const BatchPlan& plan) {
   segments.reserve(plan.segments.size());
   for (const PlannedSegment& s : plan.segments) segments.push_back({s.tokens, s.start, s.blocks, s.logit_rows});
   const size_t floats = static_cast<size_t>(plan.logit_rows) * static_cast<size_t>(info().vocab_size);
-  if (logits_.size() < floats) logits_.resize(floats);
+  if (logits_.size() < floats) {
+    try {
+      logits_.resize(floats);
+    } catch (const std::bad_alloc&) {
+      return ResourceExhausted("logits of {} positions, {} MiB: out of memory", plan.logit_rows, floats >> 18);
+    }
+  }
   return backend_->Forward(segments, std::span(logits_).first(floats), nullptr);
 }
 

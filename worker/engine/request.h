@@ -48,7 +48,7 @@ struct TokenScore {
 
 struct GenerationResult {
   SequenceId id{};
-  // OK, or why there is no result: Cancelled; Internal (NaN logits, with the position; broken invariant);
+  // OK, or why there is no result: Cancelled; DataLoss (NaN logits, with the position); Internal (broken invariant);
   // ResourceExhausted (the backend ran out of memory with this sequence alone). The other fields are then partial.
   absl::Status status;
   std::vector<int32_t> tokens;  // every token drawn: eos and those that completed a stop string included

@@ -61,6 +61,7 @@ absl::StatusOr<int32_t> Sampler::Draw(std::span<const float> logits, const DrawR
   int32_t best = model::Argmax(logits);
   if (best < 0) return DataLoss("the logits contain NaN; see iha-eval inspect");
   const std::span<const float> row = Mask(logits, rules);
+  if (logits[static_cast<size_t>(best)] == kNever) return DataLoss("no logit is finite; see iha-eval inspect");
   if (row.data() != logits.data()) best = model::Argmax(row);
   const float max = row[static_cast<size_t>(best)];
   if (max == kNever) return InvalidArgument("no token may be drawn: allowed and forbidden ids leave nothing");

@@ -31,11 +31,11 @@ struct DrawRules {
 
 class Sampler {
  public:
-  // `uniform` in [0, 1): not read at temperature 0. Internal: a NaN or +infinity among the logits; InvalidArgument:
-  // the rules leave nothing that can be drawn.
+  // `uniform` in [0, 1): not read at temperature 0. DataLoss: a NaN or +infinity among the logits, or nothing
+  // finite; InvalidArgument: the rules leave nothing that can be drawn.
   absl::StatusOr<int32_t> Draw(std::span<const float> logits, const DrawRules& rules, double uniform);
 
-  // Log-probability of `id`, and of the `top` best ids. Internal on NaN or infinite logits.
+  // Log-probability of `id`, and of the `top` best ids. DataLoss on NaN or infinite logits.
   absl::StatusOr<TokenScore> Score(std::span<const float> logits, int32_t id, int32_t top);
 
  private:

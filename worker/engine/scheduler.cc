@@ -297,8 +297,7 @@ void Scheduler::ReleaseUnseen(Sequence& sequence) {
   }
 }
 
-void Scheduler::Abandon(int32_t max_sequences) {
-  options_.max_sequences = std::max(1, max_sequences);
+void Scheduler::Abandon() {
   // All, not only those with a segment: a sequence admitted without one may still have lost its copy.
   const std::vector<SequenceId> all(running_.begin(), running_.end());
   for (const SequenceId id : all) {

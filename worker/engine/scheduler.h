@@ -14,6 +14,7 @@
 // Errors: ResourceExhausted (Add: the sequence can never fit), Internal (a broken invariant).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -61,9 +62,10 @@ class Scheduler {
   BatchPlan Schedule();
   // The plan was carried out. `outcomes` are in segment order, one for each segment.
   void Update(const BatchPlan& plan, std::span<const SegmentOutcome> outcomes);
-  // The plan failed and may have been carried out in part: everything is preempted, and at most `max_sequences` run
-  // from now on.
-  void Abandon(int32_t max_sequences);
+  // The plan failed and may have been carried out in part: everything is preempted.
+  void Abandon();
+  // At most so many run from now on, at least one: for when a step of more does not fit into memory.
+  void LimitSequences(int32_t max_sequences) { options_.max_sequences = std::max(1, max_sequences); }
   // Unknown ids are ignored (finished already). Not scheduled again; blocks are freed now, or by Update if in flight.
   void Cancel(SequenceId id);
 
@@ -107,7 +109,7 @@ class Scheduler {
   void Erase(SequenceId id);
   absl::Status CheckTables(const Sequence& sequence) const;
 
-  SchedulerOptions options_;  // max_sequences shrinks in Abandon
+  SchedulerOptions options_;  // max_sequences shrinks in LimitSequences
   const KvGroups groups_;
   KvBlockPool pool_;
   PrefixCache cache_;

@@ -139,7 +139,8 @@ absl::Status Worker::Run() {
 absl::Status Worker::MaybeAcquire() {
   int64_t waiting = 0;
   for (const ShardRun& run : runs_) waiting += run.waiting();
-  const bool room = runs_.empty() || (runs_.size() < options_.max_leases && waiting < kRefillSamples);
+  const bool accepted = std::find(accepted_.begin(), accepted_.end(), loaded_name_) != accepted_.end();
+  const bool room = runs_.empty() || (accepted && runs_.size() < options_.max_leases && waiting < kRefillSamples);
   if (!room || outbox_->congested() || clock_.Elapsed() < idle_until_) return absl::OkStatus();
 
   AcquireLeaseRequest request{.request_id = NextRequestId("acquire"),
@@ -212,9 +213,22 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
     // Otherwise the next shards of this model would be pulled and failed one after another.
     if (!status.ok()) Disown(run.grant().job.model.name, status);
   }
-  if (status.ok()) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
+  if (status.ok()) {
+    status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
+    if (status.code() == absl::StatusCode::kResourceExhausted) {
+      TurnBack(run, status);
+      return absl::OkStatus();
+    }
+  }
   if (!status.ok()) Fail(run, status);
   return absl::OkStatus();
+}
+
+void Worker::TurnBack(ShardRun& run, const absl::Status& status) {
+  Disown(run.grant().job.model.name, ResourceExhausted("{}; raise --kv-memory-mib", Text(status)));
+  run.Abandon(*engine_);
+  Release(run, ReleaseReason::kDrain, status);
+  Drop(run.grant().shard, run.grant().fence);
 }
 
 void Worker::Disown(const std::string& model, const absl::Status& status) {

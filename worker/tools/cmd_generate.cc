@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
+#include "common/sampling_limits.h"
 #include "common/status_macros.h"
 #include "model/machine_peak.h"
 #include "worker/engine/kv_budget.h"
@@ -107,7 +108,8 @@ void AddSamplingFlags(CLI::App& app, GenerateOptions& generate) {
       ->check(WholeNumber(1, 1 << 30))
       ->capture_default_str();
   app.add_option("--temperature", sampling.temperature, "0 = the likeliest token")
-      ->check(Real("0, or 0.0001 and more, below 1e30", [](double x) { return x == 0 || (x >= 1e-4 && x < 1e30); }))
+      ->check(Real("0, or 0.0001 and more, below 1e30",
+                   [](double x) { return x == 0 || (x >= kMinTemperature && x < 1e30); }))
       ->capture_default_str();
   app.add_option("--top-p", sampling.top_p, "the fewest likeliest tokens that together have this probability")
       ->check(Real("above 0, at most 1", [](double x) { return x > 0 && x <= 1; }))

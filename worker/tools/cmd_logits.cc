@@ -1,12 +1,11 @@
 // logits: what a checkpoint says after each of the given tokens.
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/errors.h"
 #include "common/file.h"
@@ -16,6 +15,7 @@
 #include "common/shutdown.h"
 #include "common/status_macros.h"
 #include "model/checkpoint/safetensors.h"
+#include "model/checkpoint/temporary_folder.h"
 #include "model/sequence_run.h"
 #include "worker/tools/tool.h"
 
@@ -60,30 +60,27 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const std::string& path, const mode
 class Output {
  public:
   explicit Output(std::string path) : path_(std::move(path)) {}
-  ~Output() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
 
   absl::StatusOr<std::string> Path() {
     if (path_ != "-") return path_;
     std::error_code error;
-    std::string folder = std::filesystem::temp_directory_path(error).string() + "/iha-tool-XXXXXX";
-    if (error || mkdtemp(folder.data()) == nullptr) return ErrnoStatus(folder, "create folder", errno);
-    folder_ = std::move(folder);
-    return folder_ + "/logits.safetensors";
+    const std::string parent = std::filesystem::temp_directory_path(error).string();
+    if (error) return Unavailable("the folder for temporary files: {}; set TMPDIR", error.message());
+    IHA_ASSIGN_OR_RETURN(auto folder, checkpoint::TemporaryFolder::Create(parent + "/iha-tool-logits", 0700));
+    folder_.emplace(std::move(folder));
+    return folder_->path() + "/logits.safetensors";
   }
   // Once the file is whole.
   absl::Status Finish() {
-    if (folder_.empty()) return absl::OkStatus();
-    std::ifstream file(folder_ + "/logits.safetensors", std::ios::binary);
+    if (!folder_.has_value()) return absl::OkStatus();
+    std::ifstream file(folder_->path() + "/logits.safetensors", std::ios::binary);
     std::cout << file.rdbuf() << std::flush;
     return std::cout && file ? absl::OkStatus() : Unavailable("stdout: cannot be written");
   }
 
  private:
   const std::string path_;
-  std::string folder_;  // "" = not for stdout
+  std::optional<checkpoint::TemporaryFolder> folder_;  // for stdout
 };
 
 absl::Status Run(const Flags& flags) {

@@ -36,7 +36,8 @@ struct LineGenerator::Line {
   // Guarded by mu_ once the line is in lines_.
   absl::Status status;
   std::vector<engine::GenerationResult> samples;
-  size_t left = 0;  // samples that are not complete
+  size_t left = 0;                      // samples that are not complete
+  std::vector<engine::SequenceId> ids;  // of the samples; the reader's
 };
 
 LineGenerator::LineGenerator(const tokenizer::Tokenizer& tokenizer, engine::Engine& engine, GenerateOptions options,
@@ -68,6 +69,12 @@ int LineGenerator::Run(LineReader& in) {
     if (good) Submit(line, std::move(prompt));
   }
   absl::MutexLock lock(&mu_);
+  const auto done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) { return lines_.empty() || !out_; };
+  mu_.Await(absl::Condition(&done));
+  // Nobody can be told what is still being sampled.
+  for (const std::shared_ptr<Line>& line : lines_) {
+    for (const engine::SequenceId id : line->ids) engine_.Cancel(id);
+  }
   mu_.Await(absl::Condition(&empty));
   if (!out_) {
     errors_ << options_.name << ": standard output: cannot be written\n";
@@ -105,7 +112,10 @@ void LineGenerator::Submit(const std::shared_ptr<Line>& line, std::vector<int32_
     const auto id = engine_.Submit(std::move(request), [this, line, i](engine::GenerationResult result) {
       Complete(*line, i, std::move(result));
     });
-    if (id.ok()) continue;
+    if (id.ok()) {
+      line->ids.push_back(*id);
+      continue;
+    }
     engine::GenerationResult refused;
     refused.status = id.status();
     Complete(*line, i, std::move(refused));
@@ -123,7 +133,7 @@ void LineGenerator::Complete(Line& line, size_t sample, engine::GenerationResult
 void LineGenerator::FlushLocked() {
   bool wrote = false;
   for (; !lines_.empty() && lines_.front()->left == 0; lines_.pop_front()) {
-    WriteLocked(*lines_.front());
+    if (out_) WriteLocked(*lines_.front());
     wrote = true;
   }
   if (wrote) out_.flush();

@@ -254,6 +254,7 @@ TEST(Engine, BadRequestsAreNamed) {
        "temperature: nan (expected 0, or 0.0001 and more)"},
       {[](R& r) { r.sampling.top_p = 0; }, invalid, "top_p: 0 (expected above 0, at most 1)"},
       {[](R& r) { r.sampling.top_k = -2; }, invalid, "top_k: -2 (expected 0 = off, or more)"},
+      {[](R& r) { r.min_new_tokens = -1; }, invalid, "min_new_tokens: -1, top_logprobs: 0 (expected 0 or more)"},
       {[](R& r) { r.sampling.max_new_tokens = 0; }, invalid, "max_new_tokens: 0 (expected at least 1)"},
       {[](R& r) {
          r.stops = {"a", ""};
@@ -342,6 +343,49 @@ TEST(Engine, AFailedStepFailsItsRequestsAndNoOthers) {
   EXPECT_EQ(results.at(SequenceId{1}).status, absl::InternalError("device lost"));
   EXPECT_TRUE(results.at(SequenceId{2}).status.ok());
 }
+
+// The first step has one sequence: that says nothing about how many may run later.
+TEST(Engine, AFailedStepDoesNotSlowDownThoseAfterIt) {
+  int calls = 0;
+  const auto engine = MakeEngine({}, 200, std::make_unique<Faulty>([&](auto, std::span<float>) {
+                                   return ++calls == 1 ? absl::InternalError("device lost") : absl::OkStatus();
+                                 }));
+  ASSERT_TRUE(engine->Submit(Greedy("p", 3)).ok());
+  EXPECT_EQ(RunToEnd(*engine).at(SequenceId{0}).status, absl::InternalError("device lost"));
+  for (int i = 0; i < 8; i++) {
+    GenerationRequest request = Greedy("p" + std::to_string(i), 5);
+    request.ignore_eos = true;
+    ASSERT_TRUE(engine->Submit(request).ok());
+  }
+  EXPECT_EQ(RunToEnd(*engine).size(), 8u);
+  EXPECT_EQ(engine->counters().steps, 1 + 5);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end the program instead
+TEST(Engine, LogitsThatFindNoMemoryAreAnErrorOfTheStep) {
+  class Wide final : public model::Backend {
+   public:
+    const model::ModelInfo& info() const override { return info_; }
+    absl::Status ReserveCache(int32_t) override { return absl::OkStatus(); }
+    absl::Status CopyBlock(int32_t, int32_t) override { return absl::OkStatus(); }
+    absl::Status Forward(std::span<const model::Segment>, std::span<float>, model::Trace*) override {
+      return absl::InternalError("must not be called");
+    }
+
+   private:
+    model::ModelInfo info_ = [] {
+      model::ModelInfo info = model::FakeModel({}).info();
+      info.vocab_size = 1 << 30;
+      return info;
+    }();
+  };
+  auto executor = Executor::Create(std::make_unique<Wide>(), 1 << 20);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  BatchPlan plan;
+  plan.logit_rows = 1 << 20;  // 2^52 bytes: more than an address space
+  EXPECT_EQ((*executor)->Execute(plan).code(), absl::StatusCode::kResourceExhausted);
+}
+#endif
 
 TEST(EngineThread, ManySubmittersCancelsAndCallbacks) {
   constexpr int kThreads = 4, kEach = 24;

@@ -34,6 +34,7 @@ TEST_F(KvBudgetTest, IsAQuarterOfWhatTheMachineHasFree) {
   EXPECT_EQ(Budget(), 1024 * kMiB) << "nothing is said";
   Machine(8000 * kMiB);
   EXPECT_EQ(Budget(), 2000 * kMiB);
+  EXPECT_EQ(DefaultKvBytes(dir_.path() + "/", 4), 500 * kMiB) << "four workers at once";
   Machine(100 * kMiB);
   EXPECT_EQ(Budget(), 256 * kMiB);
   Machine(int64_t{1024} * 1024 * kMiB);

@@ -209,7 +209,8 @@ TEST(Scheduler, AnAbandonedPlanIsDoneAgainWithFewer) {
   Driver d({}, 8);
   for (int32_t i = 0; i < 2; i++) ASSERT_TRUE(d.Add(Driver::Prompt(10, i), 1).ok());
   EXPECT_EQ(d.Schedule(), "0:[0,10)L 1:[0,10)L");
-  d.scheduler().Abandon(1);
+  d.scheduler().Abandon();
+  d.scheduler().LimitSequences(1);
   EXPECT_TRUE(d.scheduler().CheckInvariants().ok());
   EXPECT_EQ(d.scheduler().pool().used(), 0);
   EXPECT_EQ(d.Step(), "0:[0,10)L");

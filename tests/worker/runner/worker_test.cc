@@ -273,6 +273,21 @@ TEST_F(WorkerTest, AnAbsentModelEndsItByName) {
   EXPECT_THAT(world.AttemptsOf("w"), IsEmpty());
 }
 
+// Too small a cache is this worker's fault: nothing is charged to the items, and one with more memory finishes them.
+TEST_F(WorkerTest, ACacheThatIsTooSmallForAnItemIsSaidAndCostsTheItemsNothing) {
+  World world;
+  world.Submit("alpha");
+  CheckpointSource models(RootAt(dir_.File("models")));
+  WorkerOptions options = OptionsFor("small");
+  options.engine.kv_bytes = model::FakeModel({}).info().kv_block_bytes;  // 64 tokens
+  Observed api(*world.api, [](int) {});
+  const absl::Status status = Worker(api, models, world.clock, options).Run();
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("alpha: KV cache: "), HasSubstr("has 1; raise --kv-memory-mib")));
+  EXPECT_THAT(api.releases, ::testing::ElementsAre(ReleaseReason::kDrain));
+  ASSERT_TRUE(RunWorker(world, "large").ok());
+  EXPECT_EQ(world.Progress().jobs[0].scored, kItems);
+}
+
 // `patience` zero: what is begun is given back; else it is finished first.
 TEST_F(WorkerTest, StopReleasesUnchargedAndAnotherWorkerFinishesToTheSameItems) {
   World calm;

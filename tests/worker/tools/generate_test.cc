@@ -170,6 +170,25 @@ TEST_F(GenerateAnything, BatchesAndThreadsAndOrderChangeNoByte) {
   EXPECT_EQ(Rows(Run(with({}), reversed).out), forward);
 }
 
+// On a full disk, or when the reader has gone, what nobody will see is not computed.
+TEST_F(GenerateAnything, NothingIsSampledOnceTheOutputIsBroken) {
+  std::string input;
+  for (int i = 0; i < 60; i++) input += fmt::format("{{\"prompt\":\"line {}\"}}\n", i);
+  ASSERT_TRUE(WriteFileAtomic(dir_.File("in.jsonl"), input).ok());
+  ChildOptions options;
+  options.argv = {"/bin/sh", "-c",
+                  fmt::format("exec {} generate --model {} --numerics fake --max-batch 1 --max-new-tokens 200 "
+                              "--ignore-eos --stats {} > /dev/full",
+                              IHA_TOOL, dir_.path(), dir_.File("in.jsonl"))};
+  const auto run = RunChild(options, "", {.timeout = absl::Minutes(9)});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->exit.code, 4);
+  EXPECT_THAT(run->err, StartsWith("iha-tool generate: standard output: cannot be written\n"));
+  const size_t at = run->err.find(" prompt tokens, ");
+  ASSERT_NE(at, std::string::npos) << run->err;
+  EXPECT_LT(std::atoi(run->err.c_str() + at + 16), 60 * 200 / 2) << run->err;
+}
+
 TEST_F(GenerateAnything, SamplesDifferByIndexAndSeedOnly) {
   const std::string input = "{\"prompt\":\"Question\"}\n";
   const std::vector<std::string> sampled = {"--temperature", "1", "--max-new-tokens", "40", "--n"};

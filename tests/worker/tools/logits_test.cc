@@ -106,6 +106,29 @@ TEST_F(Logits, AnInterruptLeavesNothingBehind) {
   EXPECT_EQ(entries(), before);
 }
 
+TEST_F(Logits, WhatAKilledOneOnItsWayToStdoutLeftIsRemovedByTheNext) {
+  ASSERT_TRUE(model::MakeFakeCheckpoint(dir_.path(), {.context_tokens = 1 << 20}).ok());
+  const std::string temporary = dir_.File("tmp"), ids = dir_.File("ids.json");
+  std::filesystem::create_directory(temporary);
+  std::ofstream(ids) << Json(std::vector<int>(1 << 20, 1)).dump();
+  ChildOptions options;
+  options.env.push_back("TMPDIR=" + temporary);
+  options.argv = {IHA_TOOL,  "logits", "--model", dir_.path(), "--numerics", "fake",
+                  "--chunk", "1",      "--out",   "-",         "--ids",      ids};
+  auto child = ChildProcess::Spawn(options);
+  ASSERT_TRUE(child.ok()) << child.status();
+  const auto is_empty = [&] { return std::filesystem::is_empty(temporary); };
+  while (is_empty() && !child->Wait(absl::Milliseconds(1)).has_value()) continue;
+  child->Kill(SIGKILL);
+  child->Wait(absl::InfiniteDuration());
+  EXPECT_FALSE(is_empty());
+  options.argv.back() = "-";
+  const auto next = RunChild(options, "[1,2,3]", {.timeout = absl::Minutes(9)});
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->exit.code, 0) << next->err;
+  EXPECT_TRUE(is_empty());
+}
+
 std::vector<std::string> WithFolders(const std::vector<std::string>& folders) {
   std::vector<std::string> arguments = {"check-oracle", "--threads", "2"};
   arguments.insert(arguments.end(), folders.begin(), folders.end());
