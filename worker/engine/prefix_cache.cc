@@ -37,6 +37,8 @@ std::vector<uint64_t> PrefixHashes(std::span<const int32_t> tokens, int64_t bloc
   return hashes;
 }
 
+uint64_t PromptHash(std::span<const int32_t> tokens) { return HashTokens(tokens.size(), tokens); }
+
 PrefixCache::PrefixCache(KvBlockPool* pool, std::vector<int64_t> windows) : pool_(pool), windows_(std::move(windows)) {
   longest_window_ = *std::ranges::max_element(windows_);
 }

@@ -31,6 +31,8 @@ inline constexpr PrefixNode kPrefixRoot{0};
 // Hashes of the first `blocks` blocks of `tokens`, each over all tokens up to its end: equal entries (almost surely)
 // mean equal prefixes. For scheduling decisions that cannot change a result.
 std::vector<uint64_t> PrefixHashes(std::span<const int32_t> tokens, int64_t blocks);
+// The same of all of them.
+uint64_t PromptHash(std::span<const int32_t> tokens);
 
 class PrefixCache {
  public:

@@ -50,6 +50,7 @@ absl::Status Scheduler::Add(NewSequence request) {
   sequence.max_positions = request.max_positions;
   sequence.prefix_hashes = PrefixHashes(request.tokens, request.prompt_tokens / kBlock);
   sequence.tokens = std::move(request.tokens);
+  sequence.prompt_hash = PromptHash(Prompt(sequence));
   sequence.first_logit = request.first_logit;
   waiting_.insert(sequence.id);
   sequences_.emplace(sequence.id, std::move(sequence));
@@ -124,14 +125,20 @@ void Scheduler::AddSegment(Sequence& sequence, BatchPlan& plan) {
 }
 
 void Scheduler::AdmitWaiting(BatchPlan& plan) {
+  // What holds one sample back holds its siblings back too: of thousands that wait each step asks one.
+  std::set<uint64_t> held;
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     if (running() >= options_.max_sequences || plan.tokens >= options_.max_batch_tokens) return;
-    const SequenceId id = *next++;  // admission removes it from waiting_
-    if (TryAdmit(sequences_.at(id), plan) == Admission::kNoRoom) return;
+    Sequence& sequence = sequences_.at(*next++);  // admission removes it from waiting_
+    if (held.contains(sequence.prompt_hash)) continue;
+    const Admission admission = TryAdmit(sequence, plan);
+    if (admission == Admission::kNoRoom) return;
+    if (admission == Admission::kHeld) held.insert(sequence.prompt_hash);
   }
 }
 
 Scheduler::Admission Scheduler::TryAdmit(Sequence& sequence, BatchPlan& plan) {
+  counters_.reuse_lookups++;
   Reuse reuse = FindReuse(sequence);
   if (reuse.hold) return Admission::kHeld;
   const int64_t tokens = static_cast<int64_t>(sequence.tokens.size());

@@ -47,6 +47,7 @@ struct SchedulerCounters {
   int64_t prefix_hit_blocks = 0;     // of them, full blocks found in the prefix cache
   int64_t prefix_lookup_blocks = 0;  // full blocks that admitted prompts have
   int64_t copied_blocks = 0;
+  int64_t reuse_lookups = 0;  // waiting sequences that were compared with what is computed
 };
 
 class Scheduler {

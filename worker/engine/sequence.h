@@ -28,6 +28,7 @@ struct Sequence {
   int64_t prompt_tokens = 0;
   int64_t max_positions = 0;
   std::vector<uint64_t> prefix_hashes;  // of the prompt's full blocks
+  uint64_t prompt_hash = 0;             // of the whole prompt
 
   // Set by Add; grown by Update.
   std::vector<int32_t> tokens;

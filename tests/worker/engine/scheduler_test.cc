@@ -217,6 +217,18 @@ TEST(Scheduler, AnAbandonedPlanIsDoneAgainWithFewer) {
   EXPECT_EQ(d.Step(), "1:[0,10)L");
 }
 
+// Thousands of samples may wait for one prompt: a step looks at one of them, and at others that may pass.
+TEST(Scheduler, WhatIsHeldBackIsLookedUpOnceAStep) {
+  Driver d({.chunk_tokens = 100}, 40);
+  for (int k = 0; k < 1000; k++) ASSERT_TRUE(d.Add(Driver::Prompt(250, 1), 1).ok());
+  for (int k = 0; k < 1000; k++) ASSERT_TRUE(d.Add(Driver::Prompt(240, 1), 1).ok());
+  ASSERT_TRUE(d.Add(Driver::Prompt(10, 2), 1).ok());
+  EXPECT_EQ(d.Step(), "0:[0,100) 2000:[0,10)L");
+  EXPECT_EQ(d.scheduler().counters().reuse_lookups, 4);
+  EXPECT_EQ(d.Step(), "0:[100,200)");
+  EXPECT_EQ(d.scheduler().counters().reuse_lookups, 4 + 2);
+}
+
 // A prefix is found in the cache but not taken over, as a sibling has more: it is the oldest that could be evicted.
 TEST(Scheduler, ANodeThatWasFoundIsMarkedBeforeRoomIsMade) {
   Driver d({.chunk_tokens = 1}, 7);
