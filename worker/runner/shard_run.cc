@@ -92,6 +92,9 @@ absl::Status ShardRun::SubmitOne(size_t item, size_t sample, engine::GenerationR
     events.WaitPush(
         SampleDone{.shard = shard, .fence = fence, .item = item, .sample = sample, .result = std::move(result)});
   });
+  if (id.status().code() == absl::StatusCode::kResourceExhausted) {
+    return ResourceExhausted("{}; raise --kv-memory-mib", std::string(id.status().message()));
+  }
   if (!id.ok()) return id.status();
   sequences_.push_back(*id);
   waiting_++;

@@ -210,12 +210,12 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
   absl::Status status = benchmark.status();
   if (status.ok()) {
     status = Load(run.grant());
+    const bool loaded = status.ok();
+    if (loaded) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
+    const bool too_large = status.code() == absl::StatusCode::kResourceExhausted;
     // Otherwise the next shards of this model would be pulled and failed one after another.
-    if (!status.ok()) Disown(run.grant().job.model.name, status);
-  }
-  if (status.ok()) {
-    status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
-    if (status.code() == absl::StatusCode::kResourceExhausted) {
+    if (!loaded || too_large) Disown(run.grant().job.model.name, status);
+    if (too_large) {
       TurnBack(run, status);
       return absl::OkStatus();
     }
@@ -225,8 +225,7 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
 }
 
 void Worker::TurnBack(ShardRun& run, const absl::Status& status) {
-  Disown(run.grant().job.model.name, ResourceExhausted("{}; raise --kv-memory-mib", Text(status)));
-  run.Abandon(*engine_);
+  if (engine_ != nullptr) run.Abandon(*engine_);
   Release(run, ReleaseReason::kDrain, status);
   Drop(run.grant().shard, run.grant().fence);
 }

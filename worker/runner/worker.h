@@ -59,8 +59,8 @@ class Worker {
   void OfferModels(const std::vector<std::string>& wanted);
   // A model of ours that cannot be served after all.
   void Disown(const std::string& model, const absl::Status& status);
-  // A lease whose prompts are too long for this worker's KV cache: that says nothing against the shard, and other
-  // workers may have more.
+  // A lease whose model or prompts are too large for this worker's memory: that says nothing against the shard, and
+  // other workers may have more.
   void TurnBack(ShardRun& run, const absl::Status& status);
   void SetUnusable(const std::string& name, const std::string& reason);
   // Why none of `wanted` can be served here; OK if one can.

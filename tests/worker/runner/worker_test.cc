@@ -278,12 +278,14 @@ TEST_F(WorkerTest, ACacheThatIsTooSmallForAnItemIsSaidAndCostsTheItemsNothing) {
   World world;
   world.Submit("alpha");
   CheckpointSource models(RootAt(dir_.File("models")));
-  WorkerOptions options = OptionsFor("small");
-  options.engine.kv_bytes = model::FakeModel({}).info().kv_block_bytes;  // 64 tokens
-  Observed api(*world.api, [](int) {});
-  const absl::Status status = Worker(api, models, world.clock, options).Run();
-  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("alpha: KV cache: "), HasSubstr("has 1; raise --kv-memory-mib")));
-  EXPECT_THAT(api.releases, ::testing::ElementsAre(ReleaseReason::kDrain));
+  for (const int64_t bytes : {int64_t{1}, model::FakeModel({}).info().kv_block_bytes}) {
+    WorkerOptions options = OptionsFor(fmt::format("with{}", bytes));
+    options.engine.kv_bytes = bytes;
+    Observed api(*world.api, [](int) {});
+    const std::string why = Worker(api, models, world.clock, options).Run().ToString();
+    EXPECT_THAT(why, AllOf(HasSubstr("alpha: KV cache: "), HasSubstr(bytes == 1 ? "has 1" : "raise --kv-memory-mib")));
+    EXPECT_THAT(api.releases, ::testing::ElementsAre(ReleaseReason::kDrain));
+  }
   ASSERT_TRUE(RunWorker(world, "large").ok());
   EXPECT_EQ(world.Progress().jobs[0].scored, kItems);
 }
