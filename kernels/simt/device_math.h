@@ -4,6 +4,8 @@
 // that the comment names; values in fp32.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/simt/ptx.h"
 
 namespace iha::kernels {
@@ -19,6 +21,15 @@ IHA_DEVICE void Widen(const Eight16& from, float (&to)[8]) {
 IHA_DEVICE Eight16 Narrow(const float (&from)[8]) {
   Eight16 to;
   for (int i = 0; i < 4; ++i) to.v[i] = ptx::PackBF16(from[2 * i], from[2 * i + 1]);
+  return to;
+}
+
+// The same bits as another type of the same size.
+template <class To, class From>
+IHA_DEVICE To BitsAs(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof(to));
   return to;
 }
 
