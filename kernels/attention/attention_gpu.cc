@@ -9,6 +9,8 @@ GpuStatus AttentionGpu(const AttentionGpuArgs& args, GpuStream stream) {
   if (args.d == 64 && args.d_v == 64) return AttentionGpu64x64(args, stream);
   if (args.d == 128 && args.d_v == 128) return AttentionGpu128x128(args, stream);
   if (args.d == 64 && args.d_v == 128) return AttentionGpu64x128(args, stream);
+  if (args.d == 128 && args.d_v == 256) return AttentionGpu128x256(args, stream);
+  if (args.d == 256 && args.d_v == 256) return AttentionGpu256x256(args, stream);
   return 1;
 }
 

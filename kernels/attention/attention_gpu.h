@@ -12,14 +12,14 @@
 // (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. NaN and
 // infinities of a key or value reach the rows that see it and no others (blocks where it matters are looked through).
 //
-// Split (numerics `cuda-fast`, calls of at most 16 rows a sequence): with split_keys, blocks of threads take pieces of
-// so many keys, aligned to absolute position, and a second kernel merges them in increasing order: M = max m, weights
-// 2^((m - M) c) of acc and l. The pieces of a row are fixed by split_keys, so its bits still do not depend on the
-// batch.
+// Split (numerics `cuda-fast`, calls of at most kGpuSplitRows rows a sequence: decode, P rows a token for IHA): with
+// split_keys, blocks of threads take pieces of so many keys, aligned to absolute position, and a second kernel merges
+// them in increasing order: M = max m, weights 2^((m - M) c) of acc and l. The pieces of a row are fixed by split_keys,
+// so its bits still do not depend on the batch. Calls with more rows are not split.
 //
 // Rows of sequence b: q_begin[b] .. q_begin[b + 1] - 1; the last sits at position kv_length[b] - 1 (bottom-right). All
-// lengths are read on the device. d = d_v = 64 or 128, or d = 64, d_v = 128; heads a multiple of kv_heads. Returns
-// before it is done (target.h); status 1 for a shape outside of these.
+// lengths are read on the device. d = d_v = 64, 128 or 256, or d_v = 2 d = 128 or 256; heads a multiple of kv_heads.
+// Returns before it is done (target.h); status 1 for a shape outside of these.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@
 namespace iha::kernels {
 
 inline constexpr uint32_t kGpuKeyBlock = 64;
+inline constexpr uint32_t kGpuSplitRows = 64;
 
 // Which keys a row at position p (of virtual tokens, P a token) sees.
 struct AttentionGpuMask {
@@ -79,7 +80,7 @@ struct AttentionGpuArgs {
   uint32_t rows = 0;            // with split_keys: of all sequences
 };
 constexpr uint32_t AttentionGpuPieces(const AttentionGpuArgs& a) {
-  return a.split_keys == 0 || a.max_rows > 16 ? 1 : (a.max_keys + a.split_keys - 1) / a.split_keys;
+  return a.split_keys == 0 || a.max_rows > kGpuSplitRows ? 1 : (a.max_keys + a.split_keys - 1) / a.split_keys;
 }
 
 // Rows are cut into tiles of 16 a warp: 1 warp a block where that is enough (decode), else 4.
@@ -95,5 +96,7 @@ GpuStatus AttentionGpu(const AttentionGpuArgs& args, GpuStream stream);
 GpuStatus AttentionGpu64x64(const AttentionGpuArgs& args, GpuStream stream);
 GpuStatus AttentionGpu128x128(const AttentionGpuArgs& args, GpuStream stream);
 GpuStatus AttentionGpu64x128(const AttentionGpuArgs& args, GpuStream stream);
+GpuStatus AttentionGpu128x256(const AttentionGpuArgs& args, GpuStream stream);
+GpuStatus AttentionGpu256x256(const AttentionGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

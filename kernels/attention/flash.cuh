@@ -29,22 +29,28 @@ struct FlashTile {
   uint32_t piece = 0;
 };
 
-template <uint32_t kWarps, bool kSplit>
-IHA_DEVICE FlashTile TileOf(const AttentionGpuArgs& p) {
+// Rows `at` .. of the block's sequence, kRows at most; none if it has no such row.
+template <uint32_t kRows>
+IHA_DEVICE FlashTile TileAt(const AttentionGpuArgs& p, uint32_t at) {
   FlashTile t;
   t.head = ptx::BlockY();
   t.sequence = ptx::BlockZ();
   const ptx::Global<const uint32_t> begins(p.q_begin), lengths(p.kv_length);
   const uint32_t begin = ptx::Load(begins + t.sequence), rows = ptx::Load(begins + (t.sequence + 1)) - begin;
-  const uint32_t at = kSplit ? 0 : ptx::BlockX() * kWarps * 16;
   if (at >= rows) return t;
   t.first_row = begin + at;
-  t.rows = rows - at < kWarps * 16 ? rows - at : kWarps * 16;
+  t.rows = rows - at < kRows ? rows - at : kRows;
   t.keys = ptx::Load(lengths + t.sequence);
   t.position = t.keys - rows + at;
   const uint32_t last = VisibleTo(p.mask, t.position + t.rows - 1).last;
   t.begin = VisibleTo(p.mask, t.position).first / kKeys;
   t.end = (last < t.keys ? last : t.keys - 1) / kKeys + 1;
+  return t;
+}
+
+template <uint32_t kWarps, bool kSplit>
+IHA_DEVICE FlashTile TileOf(const AttentionGpuArgs& p) {
+  FlashTile t = TileAt<kWarps * 16>(p, kSplit ? 0 : ptx::BlockX() * kWarps * 16);
   if constexpr (kSplit) {  // the blocks of this piece
     t.piece = ptx::BlockX();
     const uint32_t blocks = p.split_keys / kKeys, first = t.piece * blocks;
@@ -67,6 +73,13 @@ IHA_DEVICE void CopyRows(uint32_t to, ptx::Global<const uint16_t> from, size_t s
   }
 }
 
+// The row of the pools of keys and values that key block `block` of the tile begins at.
+IHA_DEVICE size_t PageRow(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {
+  const ptx::Global<const int32_t> table(p.page_table);
+  const int32_t page = ptx::Load(table + (size_t{t.sequence} * p.pages_per_sequence + block));
+  return (static_cast<size_t>(page) * p.kv_heads + t.head / (p.heads / p.kv_heads)) * kKeys;
+}
+
 // Element of split_out (and half that of split_sums) where a piece of a row begins, in units of its row.
 IHA_DEVICE size_t PieceRow(const AttentionGpuArgs& p, uint32_t piece, uint32_t row, uint32_t head) {
   return (size_t{piece} * p.rows + row) * p.heads + head;
@@ -80,6 +93,35 @@ struct SoftmaxRows {
   float l[2] = {0.0f, 0.0f};
 };
 
+IHA_DEVICE void RowsOfLane(const AttentionGpuArgs& p, const FlashTile& t, SoftmaxRows& rows) {
+  IHA_UNROLL
+  for (uint32_t part = 0; part < 2; ++part) {
+    const uint32_t row = ptx::WarpIndex() * 16 + ptx::Lane() / 4 + part * 8;
+    const VisibleKeys v = VisibleTo(p.mask, t.position + (row < t.rows ? row : t.rows - 1));
+    rows.first[part] = v.first;
+    rows.last[part] = v.last < t.keys ? v.last : t.keys - 1;
+  }
+}
+
+// Blocks that a row of this warp sees; the others change nothing, so the warp leaves them out.
+struct WarpSight {
+  uint32_t from, to;  // none: from > to
+  [[nodiscard]] IHA_DEVICE bool Sees(uint32_t block) const { return block >= from && block <= to; }
+};
+IHA_DEVICE WarpSight SightOfWarp(const AttentionGpuArgs& p, const FlashTile& t) {
+  const uint32_t warp_row = ptx::WarpIndex() * 16;
+  if (warp_row >= t.rows) return {1, 0};
+  const uint32_t warp_last = warp_row + 15 < t.rows ? warp_row + 15 : t.rows - 1;
+  return {VisibleTo(p.mask, t.position + warp_row).first / kKeys,
+          VisibleTo(p.mask, t.position + warp_last).last / kKeys};
+}
+
+// Whether all rows of the tile see all keys of the block.
+IHA_DEVICE bool AllSee(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {
+  return VisibleTo(p.mask, t.position + t.rows - 1).first <= block * kKeys &&
+         VisibleTo(p.mask, t.position).last >= block * kKeys + kKeys - 1;
+}
+
 template <uint32_t kD, uint32_t kDv, uint32_t kWarps>
 struct Flash {
   static constexpr uint32_t kThreads = kWarps * 32;
@@ -88,9 +130,7 @@ struct Flash {
   static constexpr uint32_t kStageBytes = kKeys * (kD + kDv) * 2;
 
   IHA_DEVICE static void LoadKeys(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {
-    const ptx::Global<const int32_t> table(p.page_table);
-    const int32_t page = ptx::Load(table + (size_t{t.sequence} * p.pages_per_sequence + block));
-    const size_t row = (static_cast<size_t>(page) * p.kv_heads + t.head / (p.heads / p.kv_heads)) * kKeys;
+    const size_t row = PageRow(p, t, block);
     const uint32_t left = t.keys - block * kKeys, valid = left < kKeys ? left : kKeys;
     const uint32_t to = kQBytes + block % 2 * kStageBytes;
     CopyRows<kD, kKeys, kThreads>(to, ptx::Global<const uint16_t>(p.k_pages) + row * kD, kD, valid);
@@ -155,36 +195,80 @@ struct Flash {
     return ptx::Any(ptx::kAllLanes, found);
   }
 
-  // AddValues row by row, for a block with values that are not finite and that some rows do not see: 0 times such a
-  // value would reach those rows. Each row takes part in the same mma as always, beside rows whose results are dropped.
-  IHA_DEVICE static void AddVisibleValues(uint32_t block, uint32_t values, const SoftmaxRows& rows,
-                                          const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
-    const uint32_t lane = ptx::Lane();
+  // Block `block` has values that are not finite, and rows that do not see all of it: 0 times such a value would reach
+  // them. So what these values come to is added to the sums of the rows that see them, and Finite takes them out before
+  // AddValues: a weight above 0 keeps their sign, one below 0 (kSigned) turns it, one of 0 makes NaN of them.
+  template <bool kSigned>
+  IHA_DEVICE static void AddNotFinite(uint32_t block, uint32_t values, const SoftmaxRows& rows,
+                                      const float (&s)[kKeys / 8][4], float (&o)[kDv / 8][4]) {
     IHA_UNROLL
-    for (uint32_t i = 0; i < kDv / 8; ++i) {
-      float sum[4] = {};
-      for (uint32_t row = 0; row < 16; ++row) {
-        const bool upper = row < 8;
-        const uint32_t first = ptx::ShflIdx(ptx::kAllLanes, upper ? rows.first[0] : rows.first[1], row % 8 * 4);
-        const uint32_t last = ptx::ShflIdx(ptx::kAllLanes, upper ? rows.last[0] : rows.last[1], row % 8 * 4);
-        float mixed[4] = {o[i][0], o[i][1], o[i][2], o[i][3]};
-        IHA_UNROLL
-        for (uint32_t n = 0; n < kKeys / 16; ++n) {
-          uint32_t a[4], b[2];
-          Weights(s, n, a);
-          ptx::LdMatrix<2, true>(b, ptx::DynamicShared<uint16_t>(values + TileChunk<kDv>(n * 16 + lane % 16, i)));
-          for (uint32_t half = 0; half < 2; ++half) {
-            const uint32_t key = block * kKeys + n * 16 + half * 8 + lane % 4 * 2;
-            b[half] &=
-                (key >= first && key <= last ? 0xFFFFu : 0u) | (key + 1 >= first && key + 1 <= last ? 0xFFFF0000u : 0u);
+    for (uint32_t part = 0; part < 2; ++part) {
+      uint32_t above[2] = {}, below[2] = {}, zero[2] = {};  // a bit for each key of the block, of this lane's row
+      IHA_UNROLL
+      for (uint32_t n = 0; n < kKeys / 8; ++n) {
+        for (uint32_t e = 0; e < 2; ++e) {
+          const uint32_t at = n * 8 + ptx::Lane() % 4 * 2 + e, bit = 1u << at % 32, key = block * kKeys + at;
+          const uint32_t weight = ptx::PackBF16(s[n][2 * part + e], 0.0f) & 0xFFFFu;
+          if (key < rows.first[part] || key > rows.last[part]) continue;
+          if ((weight & 0x7FFFu) == 0) {
+            zero[n / 4] |= bit;
+          } else if (kSigned && weight >= 0x8000u) {
+            below[n / 4] |= bit;
+          } else {
+            above[n / 4] |= bit;
           }
-          ptx::MmaBF16(mixed, a, b);
-        }
-        for (uint32_t e = 0; e < 4; ++e) {
-          if (lane / 4 + e / 2 * 8 == row) sum[e] = mixed[e];
         }
       }
-      for (uint32_t e = 0; e < 4; ++e) o[i][e] = sum[e];
+      IHA_UNROLL
+      for (uint32_t half = 0; half < 2; ++half) {
+        for (uint32_t step = 1; step <= 2; step *= 2) {
+          above[half] |= ptx::ShflXor(ptx::kAllLanes, above[half], step);
+          zero[half] |= ptx::ShflXor(ptx::kAllLanes, zero[half], step);
+          if constexpr (kSigned) below[half] |= ptx::ShflXor(ptx::kAllLanes, below[half], step);
+        }
+      }
+      IHA_UNROLL
+      for (uint32_t i = 0; i < kDv / 8; ++i) {
+        const uint32_t kinds =
+            KindsOf(values, i, 0, above[0], below[0], zero[0]) | KindsOf(values, i, 32, above[1], below[1], zero[1]);
+        IHA_UNROLL
+        for (uint32_t e = 0; e < 2; ++e) {
+          const uint32_t kind = kinds >> (2 * e) & 3u;
+          o[i][2 * part + e] += kind == 0 ? 0.0f : kind == 1 ? INFINITY : kind == 2 ? -INFINITY : NAN;
+        }
+      }
+    }
+  }
+  // What 32 keys from `key` on add to the lane's two columns of tile i, 2 bits each: 1 infinity, 2 its negative, 3 NaN.
+  IHA_DEVICE static uint32_t KindsOf(uint32_t values, uint32_t i, uint32_t key, uint32_t above, uint32_t below,
+                                     uint32_t zero) {
+    uint32_t kinds = 0;
+    IHA_UNROLL_NEVER
+    for (uint32_t j = 0; j < 32; ++j) {
+      const uint32_t at = values + TileChunk<kDv>(key + j, i) + ptx::Lane() % 4 * 4;
+      const uint32_t pair = ptx::Load(ptx::DynamicShared<uint32_t>(at));
+      for (uint32_t e = 0; e < 2; ++e) {
+        const uint32_t value = pair >> (16 * e) & 0xFFFFu;
+        if ((value & 0x7F80u) != 0x7F80u) continue;
+        const uint32_t plain = (value & 0x7Fu) != 0 ? 3u
+                               : value < 0x8000u    ? 1u
+                                                    : 2u,
+                       turned = plain == 3 ? 3u : plain ^ 3u;
+        kinds |= ((above >> j & 1u) * plain | (below >> j & 1u) * turned | (zero >> j & 1u) * 3u) << (2 * e);
+      }
+    }
+    return kinds;
+  }
+  // Values that are not finite become 0; by all threads, between barriers.
+  IHA_DEVICE static void Finite(uint32_t values) {
+    for (uint32_t i = ptx::ThreadX(); i < kKeys * (kDv / 8); i += kThreads) {
+      const auto at = ptx::DynamicShared<uint16_t>(values + i * 16);
+      auto eight = ptx::LoadAs<Eight16>(at);
+      for (uint32_t& pair : eight.v) {
+        if ((pair & 0x7F80u) == 0x7F80u) pair &= 0xFFFF0000u;
+        if ((pair & 0x7F800000u) == 0x7F800000u) pair &= 0xFFFFu;
+      }
+      ptx::StoreAs(at, eight);
     }
   }
 
@@ -279,27 +363,14 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
   using F = Flash<kD, kDv, kWarps>;
   const FlashTile t = TileOf<kWarps, kSplit>(p);
   if (t.rows == 0) return;
-  const uint32_t lane = ptx::Lane(), warp_row = ptx::WarpIndex() * 16;
   const ptx::Global<const uint16_t> queries(p.q);
   CopyRows<kD, kWarps * 16, F::kThreads>(0, queries + (size_t{t.first_row} * p.heads + t.head) * kD,
                                          size_t{p.heads} * kD, t.rows);
   F::LoadKeys(p, t, t.begin);
 
   SoftmaxRows rows;
-  IHA_UNROLL
-  for (uint32_t part = 0; part < 2; ++part) {
-    const uint32_t row = warp_row + lane / 4 + part * 8;
-    const VisibleKeys v = VisibleTo(p.mask, t.position + (row < t.rows ? row : t.rows - 1));
-    rows.first[part] = v.first;
-    rows.last[part] = v.last < t.keys ? v.last : t.keys - 1;
-  }
-  // Blocks that a row of this warp sees; the others change nothing, so the warp leaves them out.
-  const uint32_t warp_last = warp_row + 15 < t.rows ? warp_row + 15 : t.rows - 1;
-  const bool works = warp_row < t.rows;
-  const VisibleKeys lowest = VisibleTo(p.mask, t.position + (works ? warp_row : 0));
-  const VisibleKeys highest = VisibleTo(p.mask, t.position + warp_last);
-  const uint32_t from = lowest.first / kKeys, to = highest.last / kKeys;
-  const uint32_t first_all = highest.first, last_all = lowest.last;  // what every row of the warp sees
+  RowsOfLane(p, t, rows);
+  const WarpSight sight = SightOfWarp(p, t);
 
   float o[kDv / 8][4] = {};
   for (uint32_t block = t.begin; block < t.end; ++block) {
@@ -310,9 +381,10 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
       ptx::CpWait<0>();
     }
     ptx::SyncThreads();
-    if (works && block >= from && block <= to) {
-      const uint32_t stage = F::kQBytes + block % 2 * F::kStageBytes;
-      float s[kKeys / 8][4] = {};
+    const uint32_t stage = F::kQBytes + block % 2 * F::kStageBytes, values = stage + F::kKBytes;
+    const bool sees = sight.Sees(block);
+    float s[kKeys / 8][4] = {};
+    if (sees) {
       F::Scores(stage, s);
       float rescale[2];
       Softmax(block, p.scale * kLog2E, rows, s, rescale);
@@ -320,17 +392,17 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, kWarps == 4 && kD + kDv <= 128 ? 
       for (uint32_t n = 0; n < kDv / 8; ++n) {
         for (uint32_t e = 0; e < 4; ++e) o[n][e] *= rescale[e / 2];
       }
-      const uint32_t values = stage + F::kKBytes;
-      const bool all_seen = first_all <= block * kKeys && last_all >= block * kKeys + kKeys - 1;
-      if (!all_seen && F::AnyNotFinite(values)) {
-        F::AddVisibleValues(block, values, rows, s, o);
-      } else {
-        F::AddValues(values, s, o);
-      }
     }
+    if (!AllSee(p, t, block) && F::AnyNotFinite(values)) {  // the same in all warps
+      if (sees) F::template AddNotFinite<false>(block, values, rows, s, o);
+      ptx::SyncThreads();
+      F::Finite(values);
+      ptx::SyncThreads();
+    }
+    if (sees) F::AddValues(values, s, o);
     ptx::SyncThreads();
   }
-  if (!works) return;
+  if (ptx::WarpIndex() * 16 >= t.rows) return;
   for (uint32_t part = 0; part < 2; ++part) rows.l[part] = SumLanes(rows.l[part], 4);
   if constexpr (kSplit) {
     F::WritePiece(p, t, o, rows);
@@ -374,10 +446,15 @@ GpuStatus LaunchFlash(const AttentionGpuArgs& args, GpuStream stream) {
   const uint32_t warps = AttentionGpuWarps(args.max_rows);
   LaunchShape shape{(args.max_rows + warps * 16 - 1) / (warps * 16), args.heads, args.sequences, warps * 32,
                     AttentionGpuSharedBytes(warps, kD, kDv)};
-  if (warps == 4) return LaunchKernel("attention", FlashForward<kD, kDv, 4, false>, shape, stream, args);
-  if (args.split_keys == 0) return LaunchKernel("attention", FlashForward<kD, kDv, 1, false>, shape, stream, args);
+  if (args.split_keys == 0 || args.max_rows > kGpuSplitRows) {
+    return warps == 1 ? LaunchKernel("attention", FlashForward<kD, kDv, 1, false>, shape, stream, args)
+                      : LaunchKernel("attention", FlashForward<kD, kDv, 4, false>, shape, stream, args);
+  }
+  static_assert(kGpuSplitRows <= 4 * 16);  // one tile of rows a piece
   shape.grid_x = AttentionGpuPieces(args);
-  const GpuStatus status = LaunchKernel("attention_split", FlashForward<kD, kDv, 1, true>, shape, stream, args);
+  const GpuStatus status = warps == 1
+                               ? LaunchKernel("attention_split", FlashForward<kD, kDv, 1, true>, shape, stream, args)
+                               : LaunchKernel("attention_split", FlashForward<kD, kDv, 4, true>, shape, stream, args);
   if (status != 0) return status;
   return LaunchKernel("attention_merge", FlashMerge<kDv>, {args.max_rows, args.heads, args.sequences, kDv, 0}, stream,
                       args);

@@ -113,7 +113,9 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobal(IhaCollapseGlobalG
 GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
   if (args.heads == 0 || args.heads > 32 || args.pseudo == 0 || args.d == 0 || args.d % kColumns != 0) return 1;
   if (args.terms == 0 || args.terms > 2) return 1;
+  if (args.v != nullptr && args.d != 64 && args.d != 128 && args.d != 256) return 1;
   if (args.tokens == 0) return 0;
+  if (args.v != nullptr) return IhaCollapseGlobalXsaGpu(args, stream);
   const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, args.d / kColumns, 1, kThreads,
                           CollapseGpuSharedBytes(CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms))};
   const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse_global", kernel, shape, stream, args); };

@@ -9,7 +9,8 @@
 // Global (paper Definition 3): O[h] = sum over r = (i, j) of R[h][i P + j] a[i][j], by mma with fp32 accumulators in
 // increasing r, 16 rows at a time; R in bf16, or as the sum of two bf16 (error below 2^-17 of it), high parts of 16
 // rows before their low parts. A warp takes a token and 64 columns, streams the H P rows of a once through two stages
-// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64, no XSA before it.
+// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64. With v, rows are z as above, rounded
+// to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256).
 //
 // Both return before they are done (target.h); status 1 for a shape outside of these.
 #pragma once
@@ -59,6 +60,7 @@ struct IhaCollapseGlobalGpuArgs {
   uint32_t heads = 0;
   uint32_t pseudo = 0;
   uint32_t d = 0;
+  const uint16_t* v = nullptr;  // null: no XSA
 };
 inline constexpr uint32_t kCollapseGpuWarps = 4;
 inline constexpr uint32_t kCollapseGpuTokens = 16;  // of a block
@@ -66,6 +68,13 @@ constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r) {
   return r.rows * (size_t{r.columns} * r.terms * 2 + 16) + kCollapseGpuWarps * size_t{2 * 32 + 16} * 128;
 }
 
+// Two stages of 32 rows of a and of v.
+constexpr size_t CollapseGpuXsaSharedBytes(const CollapseGpuLayout& r, uint32_t d) {
+  return r.rows * (size_t{r.columns} * r.terms * 2 + 16) + 2 * 2 * 32 * size_t{d} * 2;
+}
+
 GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
+// Its part with XSA, in a file of its own.
+GpuStatus IhaCollapseGlobalXsaGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -4,6 +4,7 @@
 // Of token t, from rows x_m of its H heads, for target h and pseudo j, r = rounding to bf16:
 //   keys and queries: y[h,j] = r(Rot_j(r(sum over m of alpha(m,h,j) k_m))), k_m = r(RoPE(x_m, row[t]))
 //   values: y[h,j] = r(sum over m of alpha(m,h,j) x_m)
+//   keys and queries with a norm (post_mix): y[h,j] = r(Rot_j(RoPE(RMSNorm(sum over m of alpha(m,h,j) x_m), row[t])))
 // The sum is by mma with fp32 accumulators, in increasing m; alpha in bf16, or where that is not exact as the sum of
 // two bf16 (error below 2^-17 of it), high parts first. RoPE pairs element i with i + d / 2. A row of y is written at
 // virtual token t P + j: y[((t P + j) H + h) d + i], the layout that attention over P T tokens reads.
@@ -11,10 +12,14 @@
 // Design (kernels.md, 2a): bound by memory. A warp takes a token and 64 of its columns (32 and their partners): reads
 // each element of x once, keeps the fragments of all heads in registers, passes over the rows (h, j) of alpha 16 at a
 // time and stages each 16 rows in shared memory, so that it writes 64 contiguous bytes a row. Shared memory of a block:
-// MixGpuSharedBytes. The bits of a token's rows depend on its own x only.
+// MixGpuSharedBytes. With a norm a warp still holds 64 columns, and the d / 64 warps of a token exchange their sums of
+// squares, 16 rows at a time: fp32 until the one rounding; a lane adds its 16 squares in increasing column, then the
+// four lanes of a row (distance 2, 1), then slices of columns in order. The bits of a token's rows depend on its own x
+// only.
 //
-// heads at most 32, d a multiple of 64, token strides multiples of 8, rows at multiples of 16 bytes. Returns before it
-// is done (target.h); status 1 for a shape outside of these.
+// heads at most 32, d a multiple of 64 (with a norm 64, 128 or 256), token strides multiples of 8, rows at multiples of
+// 16 bytes. Parts that rotate have a norm all or none. Returns before it is done (target.h); status 1 for a shape
+// outside of these.
 #pragma once
 
 #include <cstddef>
@@ -53,6 +58,7 @@ struct IhaMixGpuPart {
   uint32_t rotate = 0;              // 1: keys and queries
   const uint16_t* alpha = nullptr;  // packed, of args.terms
   uint16_t* y = nullptr;
+  const uint16_t* norm = nullptr;  // [d]: post_mix, only where it rotates; null: none
 };
 struct IhaMixGpuArgs {
   IhaMixGpuShape shape;
@@ -65,6 +71,7 @@ struct IhaMixGpuArgs {
   const float* sin = nullptr;
   const float* shift_cos = nullptr;
   const float* shift_sin = nullptr;
+  float norm_eps = 0.0f;
 };
 
 inline constexpr uint32_t kMixGpuWarps = 4;
@@ -75,6 +82,11 @@ constexpr size_t MixGpuAlphaStride(const MixGpuAlphaLayout& a) { return size_t{a
 constexpr size_t MixGpuSharedBytes(const IhaMixGpuShape& s, uint32_t terms) {
   const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(s, terms);
   return a.rows * MixGpuAlphaStride(a) + size_t{s.pseudo} * 256 + kMixGpuWarps * (size_t{a.columns} + 16) * 128;
+}
+
+// With a norm: shift tables of all columns, and sums of squares of 16 rows by each warp, twice.
+constexpr size_t MixGpuNormSharedBytes(const IhaMixGpuShape& s, uint32_t terms) {
+  return MixGpuSharedBytes(s, terms) + (s.d / kMixGpuColumns - 1) * size_t{s.pseudo} * 256 + 2 * kMixGpuWarps * 16 * 4;
 }
 
 GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream);

@@ -5,6 +5,7 @@
 #define IHA_DEVICE __device__ __forceinline__
 #define IHA_UNROLL _Pragma("unroll")
 #define IHA_UNROLL_BY_TWO _Pragma("unroll 2")
+#define IHA_UNROLL_NEVER _Pragma("unroll 1")
 #define IHA_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 
 namespace iha::kernels::ptx {

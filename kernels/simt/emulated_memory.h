@@ -13,6 +13,7 @@
 #define IHA_DEVICE inline
 #define IHA_UNROLL
 #define IHA_UNROLL_BY_TWO
+#define IHA_UNROLL_NEVER
 #define IHA_LAUNCH_BOUNDS(threads, blocks)
 
 namespace iha::kernels::ptx {

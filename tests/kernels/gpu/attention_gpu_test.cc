@@ -52,6 +52,7 @@ Inputs Make(const Case& c, uint32_t seed = 1) {
 struct Outputs {
   std::vector<uint16_t> out;
   std::vector<float> lse;
+  uint64_t read_bytes, written_bytes, mma;  // of all launches
 };
 
 Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0) {
@@ -110,8 +111,11 @@ Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0
       split_sums(device, piece_rows * 2, "split_sums");
   args.split_out = split_out.data();
   args.split_sums = split_sums.data();
+  const simt::Counters before = device.total();
   EXPECT_EQ(AttentionGpu(args, &device), 0) << device.report().message;
-  return {out.ToHost(), lse.ToHost()};
+  const simt::Counters& after = device.total();
+  return {out.ToHost(), lse.ToHost(), after.global_read_bytes - before.global_read_bytes,
+          after.global_written_bytes - before.global_written_bytes, after.mma - before.mma};
 }
 
 // The double reference over the CPU's cache blocks, which hold the same bf16 values; and ln of the sum of exponentials.
@@ -171,6 +175,8 @@ std::vector<Case> Cases() {
       {128, 128, 1, 1, {{4, 300}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 20}},
       {64, 64, 4, 1, {{3, 3}, {2, 65}}, {.window = 64}},
       {64, 64, 6, 2, {{18, 70}}},
+      {256, 256, 2, 1, {{20, 70}, {1, 65}}},
+      {128, 256, 2, 2, {{17, 80}}, {.window = 20}},
   };
 }
 std::string Name(const Case& c) {
@@ -181,20 +187,20 @@ std::string Name(const Case& c) {
 void ExpectWithinBound(const Outputs& got, const Wanted& want) {
   // |q|, |k|, |v| <= 2. A weight is rounded to bf16 (2^-8). A score of d terms of at most 4 is off by at most d / 2 * 4
   // d 2^-24 (half the terms' partial sums, generously), scaled by d^-1/2; the exponent's own rounding and exp2 are
-  // below 2^-19: together e <= 2^-12 for d <= 128. So weights, and their sum, move by 2^-8 + 2 e of themselves, the
-  // output by as much of max |v| = 2; then it is rounded.
-  ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-11); });
-  for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-11) << i;
+  // below 2^-19: together e <= 2^-12 for d <= 128, 2^-11 for 256. So weights, and their sum, move by 2^-8 + 2 e of
+  // themselves, the output by as much of max |v| = 2; then it is rounded.
+  ExpectClose(WidenAll(got.out), want.out, kBF16, [](size_t) { return 2 * (0x1p-8 + 0x1p-10); });
+  for (size_t i = 0; i < want.lse.size(); ++i) ASSERT_NEAR(got.lse[i], want.lse[i], 0x1p-10) << i;
 }
 
 // Every pair of: head sizes, heads, pseudo heads, mask, window (in units of what it counts), rows, keys before them.
 TEST(AttentionGpu, GridOfShapes) {
-  const std::array<std::array<uint32_t, 2>, 3> sizes{{{64, 64}, {64, 128}, {128, 128}}};
+  const std::array<std::array<uint32_t, 2>, 5> sizes{{{64, 64}, {64, 128}, {128, 128}, {128, 256}, {256, 256}}};
   const std::array<std::array<uint32_t, 2>, 4> heads{{{1, 1}, {4, 1}, {4, 2}, {3, 3}}};
   const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20}, windows{0, 1, 3, 63, 64, 65}, before{0, 1, 63, 64, 127, 200};
   const std::array<uint32_t, 8> rows{1, 2, 15, 16, 17, 64, 65, 100};
   size_t number = 0;
-  for (const auto& row : PairwiseCover({3, 4, 6, 2, 2, 6, 8, 6})) {
+  for (const auto& row : PairwiseCover({5, 4, 6, 2, 2, 6, 8, 6})) {
     const AttentionGpuMask mask{pseudo[row[2]], row[3] == 1, row[4] == 1, windows[row[5]]};
     const Case c{sizes[row[0]][0],
                  sizes[row[0]][1],
@@ -226,7 +232,12 @@ TEST(AttentionGpu, SplitDecodeWithinTheBoundOfTheReference) {
   for (const Case& c :
        {Case{64, 64, 2, 1, {{1, 300}, {4, 64}, {16, 200}}}, Case{128, 128, 1, 1, {{2, 129}}},
         Case{64, 128, 2, 2, {{3, 65}, {1, 1}}}, Case{64, 64, 1, 1, {{9, 290}}, {.window = 70}},
-        Case{64, 64, 1, 1, {{8, 200}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 17}}}) {
+        Case{64, 64, 1, 1, {{8, 200}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 17}},
+        // IHA's decode with more than 16 rows a sequence, up to the most that are split.
+        Case{64, 64, 2, 2, {{20, 300}, {20, 20}, {40, 120}}, {.pseudo = 20}},
+        Case{64, 128, 1, 1, {{20, 140}, {60, 200}}, {.pseudo = 20, .token_causal = true, .window = 70}},
+        Case{128, 128, 1, 1, {{64, 150}, {17, 17}}}, Case{128, 256, 1, 1, {{33, 140}}},
+        Case{256, 256, 1, 1, {{2, 100}}}}) {
     SCOPED_TRACE(Name(c));
     const Inputs in = Make(c);
     const Wanted want = Reference(in);
@@ -389,6 +400,93 @@ TEST(AttentionGpu, BytesAndMatrixOperations) {
     EXPECT_EQ(n.mma, mma * c.heads);
     EXPECT_EQ(n.matrix_bank_conflicts, 0u);
   }
+}
+
+// Split: of a piece, as above for the blocks in it; each row that has keys in it leaves d_v + 2 floats, which the merge
+// reads again (the maximum twice). Blocks of threads of pieces that no row sees read lengths only.
+TEST(AttentionGpu, BytesAndMatrixOperationsOfASplit) {
+  for (const Case& c :
+       {Case{64, 64, 2, 1, {{1, 300}, {4, 64}, {16, 200}}}, Case{128, 128, 1, 1, {{20, 290}, {40, 80}}, {.pseudo = 20}},
+        Case{64, 128, 2, 2, {{33, 200}}, {.window = 40}}}) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = Make(c);
+    simt::Device device;
+    const uint32_t split = 64 * 2;
+    const Outputs got = Attended(device, in, split);
+    const uint64_t threads = AttentionGpuWarps(in.max_rows) * 32, pieces = (in.pages_per_sequence * 64 + 127) / 128;
+    uint64_t read = 0, written = 0, mma = 0;
+    for (const Sequence& s : c.sequences) {
+      const auto first = [&](uint32_t r) { return VisibleTo(c.mask, s.keys - s.rows + r).first; };
+      const auto last = [&](uint32_t r) { return std::min(VisibleTo(c.mask, s.keys - s.rows + r).last, s.keys - 1); };
+      for (uint32_t piece = 0; piece < pieces; ++piece) {
+        read += threads * 12;
+        const uint32_t from = std::max(first(0) / 64, piece * 2), to = std::min(last(s.rows - 1) / 64, piece * 2 + 1);
+        if (from > to) continue;
+        read += uint64_t{s.rows} * c.d * 2;
+        written += uint64_t{s.rows} * (c.d_v + 2) * 4;
+        for (uint32_t b = from; b <= to; ++b) {
+          read += threads * 4 + std::min<uint64_t>(64, s.keys - b * 64) * (c.d + c.d_v) * 2;
+          for (uint32_t r = 0; r < s.rows; r += 16) {
+            const bool seen = b >= first(r) / 64 && b <= last(std::min(r + 15, s.rows - 1)) / 64;
+            mma += seen ? c.d / 16 * 8 + 4 * (c.d_v / 8) : 0;
+          }
+        }
+      }
+      read += uint64_t{in.max_rows} * c.d_v * 8;
+      for (uint32_t r = 0; r < s.rows; ++r) {
+        read += c.d_v * (4 + uint64_t{last(r) / split - first(r) / split + 1} * (4 + 8 + 4));
+        written += c.d_v * 2 + 4;
+      }
+    }
+    EXPECT_EQ(got.read_bytes, read * c.heads);
+    EXPECT_EQ(got.written_bytes, written * c.heads);
+    EXPECT_EQ(got.mma, mma * c.heads);
+  }
+}
+
+// More rows than decode has are not split: the bits of the kernel that never splits.
+TEST(AttentionGpu, PrefillIsNotSplit) {
+  const Inputs in = Make({64, 64, 1, 1, {{65, 130}}});
+  simt::Device device;
+  EXPECT_EQ(Attended(device, in, 64).out, Attended(device, in).out);
+}
+
+// Infinite values: the sign reaches the rows that see one, both signs are NaN, a weight of 0 makes NaN of it; others
+// keep their bits.
+TEST(AttentionGpu, InfiniteValuesReachTheRowsThatSeeThem) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Inputs clean = Make({64, 64, 1, 1, {{90, 90}}});
+  Inputs in = clean;
+  in.v[0].bits[70 * 64 + 3] = RoundToBF16(inf);
+  in.v[0].bits[75 * 64 + 3] = RoundToBF16(-inf);
+  in.v[0].bits[70 * 64 + 4] = RoundToBF16(-inf);
+  in.v[0].bits[77 * 64 + 5] = RoundToBF16(inf);
+  // Key 77 is so far below the others that its weight is 0, in the warp whose rows all see it and in the one before.
+  for (uint32_t i = 0; i < 64; ++i) in.k[0].bits[77 * 64 + i] = RoundToBF16(0);
+  Inputs far = in;
+  for (uint32_t r = 0; r < 90; ++r) {
+    far.q.bits[r * 64] = RoundToBF16(2000);
+    far.k[0].bits[r * 64] = RoundToBF16(r == 77 ? -2 : 2);
+  }
+  ForEachSchedule([&](simt::Device& device) {
+    Inputs base = clean;
+    base.k = in.k;
+    const std::vector<float> got = WidenAll(Attended(device, in).out), want = WidenAll(Attended(device, base).out);
+    for (uint32_t i = 0; i < got.size(); ++i) {
+      const uint32_t row = i / 64, column = i % 64;
+      if (column == 3 && row >= 75) {
+        ASSERT_TRUE(std::isnan(got[i])) << row;
+      } else if ((column == 3 || column == 4) && row >= 70) {
+        ASSERT_EQ(got[i], column == 3 ? inf : -inf) << row;
+      } else if (column == 5 && row >= 77) {
+        ASSERT_EQ(got[i], inf) << row;
+      } else {
+        ASSERT_EQ(got[i], want[i]) << row << ", " << column;
+      }
+    }
+    const std::vector<float> zero = WidenAll(Attended(device, far).out);
+    for (uint32_t row = 0; row < 90; ++row) ASSERT_EQ(std::isnan(zero[row * 64 + 5]), row >= 77) << row;
+  });
 }
 
 TEST(AttentionGpu, RefusesWhatItCannotDo) {

@@ -69,50 +69,121 @@ TEST(IhaCollapseGpu, WithinTheBoundOfTheReference) {
   }
 }
 
+// A global collapse: its inputs, and what the device makes of them.
+struct Global {
+  Case c;
+  uint32_t terms;
+  Rounded a, v;
+  std::vector<float> r;  // [H][H P]
+  std::vector<uint16_t> packed;
+};
+Global MakeGlobal(const Case& c, uint32_t terms) {
+  const size_t rows = size_t{c.pseudo} * c.heads, n = c.tokens * rows * c.d;
+  Global g{c, terms, RandomBF16(n, 1, 2), RandomBF16(n, 2, 2), RandomFloats(c.heads * rows, 3), {}};
+  if (terms == 1) g.r = RoundAll(g.r).values;
+  g.packed.resize(CollapseGpuLayoutFor(c.heads, c.pseudo, terms).elements());
+  CollapseGpuPack(c.heads, c.pseudo, terms, g.r.data(), g.packed.data());
+  return g;
+}
+std::vector<uint16_t> Collapsed(simt::Device& device, const Global& g) {
+  const Case& c = g.c;
+  simt::Buffer<uint16_t> a(device, g.a.bits, "a"), v(device, g.v.bits, "v"), r(device, g.packed, "collapse"),
+      out(device, size_t{c.tokens} * c.heads * c.d, "out");
+  EXPECT_EQ(IhaCollapseGlobalGpu({.a = a.data(),
+                                  .collapse = r.data(),
+                                  .out = out.data(),
+                                  .terms = g.terms,
+                                  .tokens = c.tokens,
+                                  .heads = c.heads,
+                                  .pseudo = c.pseudo,
+                                  .d = c.d,
+                                  .v = c.xsa ? v.data() : nullptr},
+                                 &device),
+            0)
+      << device.report().message;
+  return out.ToHost();
+}
+std::vector<double> Reference(const Global& g) {
+  const Case& c = g.c;
+  const std::vector<float> a = ByHead(c, g.a.values), v = ByHead(c, g.v.values);
+  std::vector<double> want(size_t{c.tokens} * c.heads * c.d);
+  IhaCollapseRef({c.tokens, c.heads, c.pseudo, c.d, true}, g.r.data(), a.data(), c.xsa ? v.data() : nullptr,
+                 want.data());
+  return want;
+}
+void ExpectWithinBound(const Global& g, const std::vector<uint16_t>& got, const std::vector<double>& want) {
+  // |a| <= 2: R is off by 2^-17, and H P (twice: two terms) additions by 2^-24 of sums below 2 sum |R|. XSA: |a . u| <=
+  // ||a|| <= 2 sqrt(d), so that |z| is below 2 + 2 sqrt(d) and its own error as of the collapse per head; then it is
+  // rounded to bf16.
+  const Case& c = g.c;
+  const size_t rows = size_t{c.pseudo} * c.heads;
+  const double norm = 2 * std::sqrt(c.d), largest = c.xsa ? 2 + norm : 2;
+  const double z = c.xsa ? largest * 0x1p-8 + 40 * norm * 0x1p-24 : 0;
+  ExpectClose(WidenAll(got), want, kBF16, [&](size_t i) {
+    double weights = 0;
+    for (size_t k = 0; k < rows; ++k) weights += std::fabs(g.r[i / c.d % c.heads * rows + k]);
+    return weights * (largest * (0x1p-17 + 2 * static_cast<double>(rows) * 0x1p-24) + z);
+  });
+}
+
+// Rows of a (and v) once, R once by each block: of 16 tokens and 64 columns, with XSA of 16 tokens.
 TEST(IhaCollapseGpu, GlobalWithinTheBoundOfTheReference) {
-  for (const auto& [c, exact] : {std::pair{Case{1, 1, 1, 64, false}, true},
-                                 {Case{18, 4, 3, 64, false}, false},
-                                 {Case{2, 20, 2, 128, false}, false},
-                                 {Case{1, 20, 20, 64, false}, true},
-                                 {Case{3, 9, 8, 128, false}, false}}) {
-    SCOPED_TRACE("H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) + " d" + std::to_string(c.d));
-    const size_t rows = size_t{c.pseudo} * c.heads, n = c.tokens * rows * c.d;
-    const Rounded a = RandomBF16(n, 1, 2);
-    std::vector<float> r = RandomFloats(c.heads * rows, 3);
-    if (exact) r = RoundAll(r).values;
-    const uint32_t terms = exact ? 1 : 2;
-    std::vector<uint16_t> packed(CollapseGpuLayoutFor(c.heads, c.pseudo, terms).elements());
-    CollapseGpuPack(c.heads, c.pseudo, terms, r.data(), packed.data());
-    const std::vector<float> a_ref = ByHead(c, a.values);
-    std::vector<double> want(size_t{c.tokens} * c.heads * c.d);
-    IhaCollapseRef({c.tokens, c.heads, c.pseudo, c.d, true}, r.data(), a_ref.data(), nullptr, want.data());
+  for (const auto& [c, terms] : {std::pair{Case{1, 1, 1, 64, false}, 1u},
+                                 {Case{18, 4, 3, 64, false}, 2u},
+                                 {Case{2, 20, 2, 128, false}, 2u},
+                                 {Case{1, 20, 20, 64, false}, 1u},
+                                 {Case{3, 9, 8, 128, false}, 2u},
+                                 {Case{1, 1, 1, 64, true}, 1u},
+                                 {Case{18, 4, 3, 64, true}, 2u},
+                                 {Case{2, 20, 2, 128, true}, 2u},
+                                 {Case{1, 20, 20, 64, true}, 1u},
+                                 {Case{3, 9, 8, 256, true}, 1u},
+                                 {Case{1, 17, 4, 256, true}, 2u}}) {
+    SCOPED_TRACE("H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) + " d" + std::to_string(c.d) +
+                 (c.xsa ? " XSA" : ""));
+    const Global g = MakeGlobal(c, terms);
+    const std::vector<double> want = Reference(g);
     ForEachSchedule([&](simt::Device& device) {
-      simt::Buffer<uint16_t> da(device, a.bits, "a"), dr(device, packed, "collapse"), out(device, want.size(), "out");
-      ASSERT_EQ(IhaCollapseGlobalGpu({.a = da.data(),
-                                      .collapse = dr.data(),
-                                      .out = out.data(),
-                                      .terms = terms,
-                                      .tokens = c.tokens,
-                                      .heads = c.heads,
-                                      .pseudo = c.pseudo,
-                                      .d = c.d},
-                                     &device),
-                0)
-          << device.report().message;
-      // |a| <= 2: R is off by 2^-17, and H P (twice: two terms) additions by 2^-24 of sums below 2 sum |R|.
-      ExpectClose(WidenAll(out.ToHost()), want, kBF16, [&](size_t i) {
-        double weights = 0;
-        for (size_t k = 0; k < rows; ++k) weights += std::fabs(r[i / c.d % c.heads * rows + k]);
-        return 2 * weights * (0x1p-17 + 2 * static_cast<double>(rows) * 0x1p-24);
-      });
+      ExpectWithinBound(g, Collapsed(device, g), want);
       const CollapseGpuLayout layout = CollapseGpuLayoutFor(c.heads, c.pseudo, terms);
-      const uint64_t slices = c.d / 64, blocks = (c.tokens + 15) / 16 * slices;
+      const uint64_t slices = c.d / 64, blocks = (c.tokens + 15) / 16 * (c.xsa ? 1 : slices);
       const simt::Counters& count = device.report().counters;
-      EXPECT_EQ(count.global_read_bytes, n * 2 + blocks * layout.elements() * 2);
+      EXPECT_EQ(count.global_read_bytes, g.a.bits.size() * (c.xsa ? 4 : 2) + blocks * layout.elements() * 2);
       EXPECT_EQ(count.global_written_bytes, want.size() * 2);
       EXPECT_EQ(count.mma, c.tokens * slices * (layout.columns / 16) * terms * (layout.rows / 16) * 8);
       EXPECT_EQ(count.matrix_bank_conflicts, 0u);
     });
+  }
+}
+
+TEST(IhaCollapseGpu, GlobalXsaOverAGridOfShapes) {
+  const std::array<uint32_t, 4> tokens{1, 2, 16, 17}, heads{1, 4, 9, 20};
+  const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20};
+  size_t number = 0;
+  for (const auto& row : PairwiseCover({4, 4, 6, 3, 2})) {
+    const Case c{tokens[row[0]], heads[row[1]], pseudo[row[2]], 64u << row[3], true};
+    SCOPED_TRACE("T" + std::to_string(c.tokens) + " H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) +
+                 " d" + std::to_string(c.d));
+    const Global g = MakeGlobal(c, row[4] == 0 ? 1 : 2);
+    simt::Device device(ScheduleOf(number++));
+    ExpectWithinBound(g, Collapsed(device, g), Reference(g));
+  }
+  EXPECT_GE(number, 24u);
+}
+
+// A row of a or v that is NaN makes its token NaN in all heads (0 times NaN), and no other token.
+TEST(IhaCollapseGpu, GlobalXsaKeepsTokensApart) {
+  Global g = MakeGlobal({3, 4, 2, 64, true}, 2);
+  simt::Device device;
+  const std::vector<uint16_t> clean = Collapsed(device, g);
+  g.v.bits[((1 * 2 + 1) * 4 + 2) * 64 + 5] = RoundToBF16(std::numeric_limits<float>::quiet_NaN());
+  const std::vector<uint16_t> dirty = Collapsed(device, g);
+  for (size_t i = 0; i < clean.size(); ++i) {
+    if (i / 64 / 4 == 1) {
+      EXPECT_TRUE(std::isnan(WidenBF16(dirty[i])));
+    } else {
+      EXPECT_EQ(dirty[i], clean[i]);
+    }
   }
 }
 
@@ -140,6 +211,8 @@ TEST(IhaCollapseGpu, RefusesWhatItCannotDo) {
   EXPECT_EQ(IhaCollapseGpu({.tokens = 1, .heads = 1, .pseudo = 1, .d = 96}, &device), 1);
   EXPECT_EQ(IhaCollapseGpu({.tokens = 1, .heads = 0, .pseudo = 1, .d = 64}, &device), 1);
   EXPECT_EQ(IhaCollapseGlobalGpu({.tokens = 1, .heads = 33, .pseudo = 1, .d = 64}, &device), 1);
+  const uint16_t v[1] = {};
+  EXPECT_EQ(IhaCollapseGlobalGpu({.tokens = 1, .heads = 4, .pseudo = 1, .d = 192, .v = v}, &device), 1);
 }
 
 }  // namespace

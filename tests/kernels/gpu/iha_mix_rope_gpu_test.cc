@@ -24,7 +24,9 @@ struct Inputs {
   std::vector<uint32_t> positions;  // of the first pseudo token
   std::vector<double> frequency;
   std::vector<float> cos, sin;  // rows 0 ..
+  Rounded norm[2];              // of queries and keys; empty: none
 };
+constexpr float kEps = 1e-3f;
 
 Inputs Make(const Case& c) {
   Inputs in;
@@ -55,7 +57,7 @@ struct Outputs {
 Outputs Mixed(simt::Device& device, const Inputs& in) {
   const IhaMixGpuShape& s = in.shape;
   const size_t n = size_t{s.tokens} * s.pseudo * s.heads * s.d;
-  std::vector<std::unique_ptr<simt::Buffer<uint16_t>>> x, alpha, y;
+  std::vector<std::unique_ptr<simt::Buffer<uint16_t>>> x, alpha, y, norm;
   simt::Buffer<uint32_t> rows(device, in.positions, "first_row");
   simt::Buffer<float> cos(device, in.cos, "cos"), sin(device, in.sin, "sin");
   IhaMixGpuArgs args{.shape = s,
@@ -66,7 +68,8 @@ Outputs Mixed(simt::Device& device, const Inputs& in) {
                      .cos = cos.data(),
                      .sin = sin.data(),
                      .shift_cos = cos.data(),
-                     .shift_sin = sin.data()};
+                     .shift_sin = sin.data(),
+                     .norm_eps = kEps};
   for (uint32_t part = 0; part < 3; ++part) {
     std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(s, in.terms).elements());
     MixGpuPackAlpha(s, in.terms, in.alpha[part].data(), packed.data());
@@ -74,6 +77,9 @@ Outputs Mixed(simt::Device& device, const Inputs& in) {
     alpha.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, packed, "alpha"));
     y.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, n, "y"));
     args.parts[part] = {x[part]->data(), in.stride, part < 2 ? 1u : 0u, alpha[part]->data(), y[part]->data()};
+    if (part == 2 || in.norm[part].bits.empty()) continue;
+    norm.push_back(std::make_unique<simt::Buffer<uint16_t>>(device, in.norm[part].bits, "norm"));
+    args.parts[part].norm = norm.back()->data();
   }
   EXPECT_EQ(IhaMixRopeGpu(args, &device), 0) << device.report().message;
   return {{y[0]->ToHost(), y[1]->ToHost(), y[2]->ToHost()}};
@@ -221,6 +227,93 @@ TEST(IhaMixRopeGpu, BytesAndMatrixOperations) {
   }
 }
 
+// Post-mix norms: against the reference in double.
+Inputs MakeNormed(const Case& c) {
+  Inputs in = Make(c);
+  for (uint32_t part = 0; part < 2; ++part) in.norm[part] = RandomBF16(c.d, 30 + part, 2);
+  return in;
+}
+void ExpectNormed(simt::Device& device, const Inputs& in) {
+  const IhaMixGpuShape& s = in.shape;
+  const Outputs got = Mixed(device, in);
+  for (uint32_t part = 0; part < 3; ++part) {
+    std::vector<float> x(size_t{s.tokens} * s.heads * s.d);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = in.x[part].values[i / (s.heads * s.d) * in.stride + i % (s.heads * s.d)];
+    }
+    IhaMixRefArgs ref{.layout = IhaAlphaLayout::kTargetPseudoSource, .alpha = in.alpha[part].data(), .x = x.data()};
+    std::vector<double> mixed(size_t{s.tokens} * s.heads * s.pseudo * s.d), dense(mixed.size());
+    IhaMixRef({s.heads, s.pseudo, s.d}, ref, s.tokens, mixed.data());
+    if (part < 2) {
+      ref.norm = in.norm[part].values.data();
+      ref.norm_eps = kEps;
+      ref.frequency = in.frequency.data();
+      ref.first_position = in.positions.data();
+      ref.step = 1;
+    }
+    IhaMixRef({s.heads, s.pseudo, s.d}, ref, s.tokens, dense.data());
+    std::vector<double> want(dense.size()), bound(dense.size());
+    for (size_t i = 0; i < dense.size(); ++i) {
+      const size_t e = i % s.d, row = i / s.d, j = row % s.pseudo, h = row / s.pseudo % s.heads,
+                   t = row / s.pseudo / s.heads;
+      // A mix is off by 2^-16 of S = sum |alpha| |x| (|x| <= 2). With a norm that is divided by r = rms of the mix, and
+      // r, too, is off by as much of S; the norm's own chain and root, the product, the tables and two rotations add
+      // 2^-19 of the largest |y| / r <= sqrt(d); weights are at most 2, a rotation joins two elements.
+      double sum = 0, square = 0;
+      for (size_t m = 0; m < s.heads; ++m) sum += 2 * std::fabs(in.alpha[part][(h * s.pseudo + j) * s.heads + m]);
+      for (size_t k = 0; k < s.d; ++k) square += mixed[row * s.d + k] * mixed[row * s.d + k];
+      const double r = std::sqrt(square / s.d + kEps), largest = std::sqrt(static_cast<double>(s.d));
+      const size_t to = ((t * s.pseudo + j) * s.heads + h) * s.d + e;
+      want[to] = dense[i];
+      bound[to] = part < 2 ? 2 * 2 * (0x1p-16 * sum / r * (1 + largest) + 0x1p-19 * largest) : 0x1p-16 * sum;
+    }
+    ExpectClose(WidenAll(got.y[part]), want, kBF16, [&](size_t i) { return bound[i]; });
+  }
+}
+
+TEST(IhaMixRopeGpu, PostMixNormWithinTheBoundOfTheReference) {
+  for (const Case& c : {Case{1, 1, 1, 64, true}, Case{5, 4, 3, 128, false}, Case{33, 2, 4, 64, false},
+                        Case{2, 20, 2, 128, false}, Case{3, 9, 8, 256, true}, Case{1, 20, 20, 64, true}}) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = MakeNormed(c);
+    ForEachSchedule([&](simt::Device& device) { ExpectNormed(device, in); });
+  }
+}
+
+TEST(IhaMixRopeGpu, PostMixNormOverAGridOfShapes) {
+  const std::array<uint32_t, 5> tokens{1, 2, 5, 32, 33}, heads{1, 4, 9, 16, 20};
+  const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20};
+  size_t number = 0;
+  for (const auto& row : PairwiseCover({5, 5, 6, 3, 2})) {
+    const Case c{tokens[row[0]], heads[row[1]], pseudo[row[2]], 64u << row[3], row[4] == 0};
+    SCOPED_TRACE(Name(c));
+    simt::Device device(ScheduleOf(number++));
+    ExpectNormed(device, MakeNormed(c));
+  }
+  EXPECT_GE(number, 30u);
+}
+
+// As without a norm, but a block has all columns: alpha and shifts of all columns once for 32 tokens, and 16 weights a
+// lane. mma as without.
+TEST(IhaMixRopeGpu, PostMixNormBytesAndMatrixOperations) {
+  for (const Case& c : {Case{3, 4, 2, 64, true}, Case{35, 2, 3, 128, false}, Case{2, 20, 4, 256, true}}) {
+    SCOPED_TRACE(Name(c));
+    const Inputs in = MakeNormed(c);
+    simt::Device device;
+    Mixed(device, in);
+    const uint64_t t = c.tokens, hd = uint64_t{c.heads} * c.d, slices = c.d / 64, blocks = (t + 31) / 32;
+    const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(in.shape, in.terms);
+    const uint64_t constants =
+        3 * a.elements() * 2 + 2 * (uint64_t{c.pseudo} * slices * 32 * 8 + kMixGpuWarps * 32 * 32);
+    const uint64_t angles = 2 * t * slices * 32 * (4 + 2 * 32);
+    const simt::Counters& n = device.report().counters;
+    EXPECT_EQ(n.global_read_bytes, 3 * t * hd * 2 + blocks * constants + angles);
+    EXPECT_EQ(n.global_written_bytes, 3 * t * hd * 2 * c.pseudo);
+    EXPECT_EQ(n.mma, 3 * t * slices * (a.rows / 16) * (a.columns / 16) * in.terms * 8);
+    EXPECT_EQ(n.matrix_bank_conflicts, 0u);
+  }
+}
+
 TEST(IhaMixRopeGpu, TokensDoNotSeeTheBatch) {
   const Inputs all = Make({40, 4, 2, 64, false});
   simt::Device device;
@@ -250,6 +343,18 @@ TEST(IhaMixRopeGpu, RefusesWhatItCannotDo) {
   EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
   args.shape = {1, 4, 2, 64};
   args.parts[0].token_stride = 4;
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  // A norm without a rotation, a rotation without the norm that another part has, and columns that 4 warps do not
+  // share.
+  const uint16_t norm[1] = {};
+  args.parts[0] = {.token_stride = 8, .rotate = 0, .norm = norm};
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  args.parts[0].rotate = 1;
+  args.count = 2;
+  args.parts[1] = {.token_stride = 8, .rotate = 1};
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  args.count = 1;
+  args.shape = {1, 4, 2, 192};
   EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
 }
 

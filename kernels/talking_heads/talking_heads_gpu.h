@@ -1,0 +1,59 @@
+// talking_heads_gpu.h: attention whose heads mix their scores before the softmax and their weights after it, on the
+// device (talking_heads.h), over the paged cache of attention_gpu.h. At reference speed: scores are materialised.
+//
+// Three kernels for block_rows rows of every sequence at a time, over scratch in fp32:
+//   scores:  L[a] = (q_a k_a^T) scale, by mma in increasing d, of every key block that the row sees
+//   mixes:   J[b]_j = fma chain of pre[a,b] L[a]_j in increasing a; m = max and l = sum of 2^((J_j - m) log2 e) over
+//   the
+//            visible j, lane j mod 32 in increasing j, then pairs of lanes; W[b]_j = that / l; U[c]_j = fma chain of
+//            post[b,c] W[b]_j in increasing b, in place of L
+//   values:  O[c] = sum of bf16(U[c]_j) V_j by mma, blocks of 64 keys in increasing order; rounded to bf16
+// Keys are never split and take their place by absolute position, so a row's bits depend on its own q, its visible keys
+// and their positions only. Keys that a row does not see take no part; a NaN or infinity of a key reaches every head of
+// the rows that see it, of a value the heads of its group, and no others.
+//
+// Scratch traffic a visible key and head: 4 bytes written by scores, read and written by the pre-mix, read twice for m
+// and l, read and written by the post-mix, read by values. attention: lse null, split_keys 0, mask.window only,
+// max_keys at least every kv_length; d = d_v = 64, 128 or 256; heads at most 32. Returns before it is done (target.h);
+// status 1 for a shape outside of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention/attention_gpu.h"
+
+namespace iha::kernels {
+
+inline constexpr uint32_t kTalkingGpuThreads = 256;  // of the mixes
+inline constexpr uint32_t kTalkingGpuMaxHeads = 32;
+
+struct TalkingHeadsGpuArgs {
+  AttentionGpuArgs attention = {};
+  const float* pre = nullptr;   // [heads][heads], from row to column
+  const float* post = nullptr;  // the same
+  float* scores = nullptr;      // scratch: TalkingHeadsGpuScratch(args) floats
+  uint32_t block_rows = 0;      // rows of a sequence at a time: a multiple of 64, or 16 where max_rows is at most that
+  uint32_t first_row = 0;       // set by the launcher
+};
+
+constexpr uint32_t TalkingHeadsGpuStride(const TalkingHeadsGpuArgs& a) {
+  return (a.attention.max_keys + kGpuKeyBlock - 1) / kGpuKeyBlock * kGpuKeyBlock;
+}
+constexpr size_t TalkingHeadsGpuScratch(const TalkingHeadsGpuArgs& a) {
+  return size_t{a.attention.sequences} * a.block_rows * a.attention.heads * TalkingHeadsGpuStride(a);
+}
+
+GpuStatus TalkingHeadsGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
+
+// Its parts: the mixes, and for one head size each (talking_heads_<d>.cu) scores and values.
+GpuStatus TalkingMixesGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
+struct TalkingHeadsGpuParts {
+  GpuStatus (*scores)(const TalkingHeadsGpuArgs&, GpuStream) = nullptr;
+  GpuStatus (*values)(const TalkingHeadsGpuArgs&, GpuStream) = nullptr;
+};
+TalkingHeadsGpuParts TalkingHeadsGpu64();
+TalkingHeadsGpuParts TalkingHeadsGpu128();
+TalkingHeadsGpuParts TalkingHeadsGpu256();
+
+}  // namespace iha::kernels
