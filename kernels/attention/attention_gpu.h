@@ -83,6 +83,16 @@ constexpr uint32_t AttentionGpuPieces(const AttentionGpuArgs& a) {
   return a.split_keys == 0 || a.max_rows > kGpuSplitRows ? 1 : (a.max_keys + a.split_keys - 1) / a.split_keys;
 }
 
+// Keys of a piece so that `blocks` heads of sequences, each cut into pieces, give every one of `processors` two blocks
+// of threads; 0 where they do so whole, where pieces would be shorter than 256 keys, and where rows are too many.
+constexpr uint32_t AttentionGpuSplitFor(uint32_t blocks, uint32_t max_rows, uint32_t max_keys, uint32_t processors) {
+  if (blocks == 0 || blocks >= 2 * processors || max_rows > kGpuSplitRows) return 0;
+  const uint32_t pieces = (2 * processors + blocks - 1) / blocks;
+  const uint32_t keys = ((max_keys + pieces - 1) / pieces + kGpuKeyBlock - 1) / kGpuKeyBlock * kGpuKeyBlock;
+  const uint32_t split = keys < 256 ? 256 : keys;
+  return split < max_keys ? split : 0;
+}
+
 // Rows are cut into tiles of 16 a warp: 1 warp a block where that is enough (decode), else 4.
 constexpr uint32_t AttentionGpuWarps(uint32_t max_rows) { return max_rows <= 16 ? 1 : 4; }
 constexpr size_t AttentionGpuSharedBytes(uint32_t warps, uint32_t d, uint32_t d_v) {

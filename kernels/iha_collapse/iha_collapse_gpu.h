@@ -9,8 +9,8 @@
 // Global (paper Definition 3): O[h] = sum over r = (i, j) of R[h][i P + j] a[i][j], by mma with fp32 accumulators in
 // increasing r, 16 rows at a time; R in bf16, or as the sum of two bf16 (error below 2^-17 of it), high parts of 16
 // rows before their low parts. A warp takes a token and 64 columns, streams the H P rows of a once through two stages
-// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64. With v, rows are z as above, rounded
-// to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256).
+// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64. With v, rows are z as above,
+// rounded to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256).
 //
 // Both return before they are done (target.h); status 1 for a shape outside of these.
 #pragma once

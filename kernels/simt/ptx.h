@@ -4,7 +4,8 @@
 // C++20 compiler (emulated_*.h: simt/block.h). It reaches memory only by Load and Store on Global<T> and Shared<T>
 // (pointers under nvcc; under the emulator they know their allocation), and has no __shared__ arrays, no raw asm and no
 // types of one byte. IHA_KERNEL is __global__, IHA_DEVICE __device__ inlined; IHA_UNROLL (_BY_TWO, _NEVER)
-// stands before a loop over registers. Functions of ptx:: (of the calling thread; a mask names lanes of its warp, which must all come):
+// stands before a loop over registers. Functions of ptx:: (of the calling thread; a mask names lanes of its warp, which
+// must all come):
 //
 //   ThreadX/Y/Z, BlockX/Y/Z, GridX/Y/Z, BlockDimX/Y/Z, Lane(), WarpIndex() (ThreadX / 32, for blocks of one row)
 //   Global<T>(T*)                    memory of the device; + n counts elements

@@ -44,6 +44,17 @@ constexpr size_t TalkingHeadsGpuScratch(const TalkingHeadsGpuArgs& a) {
   return size_t{a.attention.sequences} * a.block_rows * a.attention.heads * TalkingHeadsGpuStride(a);
 }
 
+// block_rows for scratch of at most so many bytes, if 64 rows fit into it.
+constexpr uint32_t TalkingHeadsGpuRowsFor(const AttentionGpuArgs& a, size_t scratch_bytes) {
+  if (a.max_rows <= 16) return 16;
+  TalkingHeadsGpuArgs one{};
+  one.attention = a;
+  one.block_rows = 64;
+  const size_t most = (a.max_rows + 63) / 64, least_bytes = TalkingHeadsGpuScratch(one) * sizeof(float);
+  const size_t fit = least_bytes == 0 ? most : scratch_bytes / least_bytes;
+  return static_cast<uint32_t>(fit < 1 ? 1 : fit < most ? fit : most) * 64;
+}
+
 GpuStatus TalkingHeadsGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
 
 // Its parts: the mixes, and for one head size each (talking_heads_<d>.cu) scores and values.

@@ -253,6 +253,9 @@ TEST(AttentionGpu, SplitDecodeWithinTheBoundOfTheReference) {
       });
     }
   }
+  const Inputs prefill = Make({64, 64, 1, 1, {{65, 130}}});  // more rows than decode has: not split
+  simt::Device device;
+  EXPECT_EQ(Attended(device, prefill, 64).out, Attended(device, prefill).out);
 }
 
 TEST(AttentionGpu, SplitRowsDoNotSeeTheBatch) {
@@ -444,13 +447,6 @@ TEST(AttentionGpu, BytesAndMatrixOperationsOfASplit) {
   }
 }
 
-// More rows than decode has are not split: the bits of the kernel that never splits.
-TEST(AttentionGpu, PrefillIsNotSplit) {
-  const Inputs in = Make({64, 64, 1, 1, {{65, 130}}});
-  simt::Device device;
-  EXPECT_EQ(Attended(device, in, 64).out, Attended(device, in).out);
-}
-
 // Infinite values: the sign reaches the rows that see one, both signs are NaN, a weight of 0 makes NaN of it; others
 // keep their bits.
 TEST(AttentionGpu, InfiniteValuesReachTheRowsThatSeeThem) {
@@ -499,10 +495,6 @@ TEST(AttentionGpu, RefusesWhatItCannotDo) {
       1);
   EXPECT_EQ(AttentionGpu({.sequences = 0, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 64, .d_v = 64}, &device), 0);
 }
-
-static_assert(VisibleTo({.window = 4}, 2).first == 0 && VisibleTo({.window = 4}, 4).first == 1);
-static_assert(VisibleTo({.pseudo = 3, .token_causal = true}, 4).last == 5);
-static_assert(VisibleTo({.pseudo = 3, .token_window = true, .window = 2}, 10).first == 6);
 
 }  // namespace
 }  // namespace iha::kernels
