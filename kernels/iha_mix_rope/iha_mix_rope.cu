@@ -148,7 +148,8 @@ IHA_DEVICE void NormRows(const IhaMixGpuArgs& p, const Plan& plan, const NormRop
   for (uint32_t part = 0; part < 2; ++part) {
     float sum = 0.0f;
     for (uint32_t i = 0; i < plan.slices; ++i) sum += ptx::Load(sums + (i * 16 + part * 8 + ptx::Lane() / 4));
-    const float r = ptx::Rsqrt(sum / static_cast<float>(p.shape.d) + p.norm_eps);
+    const uint32_t count = p.norm_mean_of == 0 ? p.shape.d : p.norm_mean_of;
+    const float r = ptx::Rsqrt(sum / static_cast<float>(count) + p.norm_eps);
     IHA_UNROLL
     for (uint32_t n = 0; n < 4; ++n) {
       for (uint32_t e = 0; e < 2; ++e) {

@@ -72,6 +72,7 @@ struct IhaMixGpuArgs {
   const float* shift_cos = nullptr;
   const float* shift_sin = nullptr;
   float norm_eps = 0.0f;
+  uint32_t norm_mean_of = 0;  // values of the mean where zeros pad a row, 0: d
 };
 
 inline constexpr uint32_t kMixGpuWarps = 4;

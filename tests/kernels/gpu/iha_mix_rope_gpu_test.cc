@@ -25,6 +25,7 @@ struct Inputs {
   std::vector<double> frequency;
   std::vector<float> cos, sin;  // rows 0 ..
   Rounded norm[2];              // of queries and keys; empty: none
+  uint32_t mean_of = 0;
 };
 constexpr float kEps = 1e-3f;
 
@@ -69,7 +70,8 @@ Outputs Mixed(simt::Device& device, const Inputs& in) {
                      .sin = sin.data(),
                      .shift_cos = cos.data(),
                      .shift_sin = sin.data(),
-                     .norm_eps = kEps};
+                     .norm_eps = kEps,
+                     .norm_mean_of = in.mean_of};
   for (uint32_t part = 0; part < 3; ++part) {
     std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(s, in.terms).elements());
     MixGpuPackAlpha(s, in.terms, in.alpha[part].data(), packed.data());
@@ -291,6 +293,66 @@ TEST(IhaMixRopeGpu, PostMixNormOverAGridOfShapes) {
     ExpectNormed(device, MakeNormed(c));
   }
   EXPECT_GE(number, 30u);
+}
+
+// Heads of 40 in rows of 64: each half of 20 begins a half of 32, the rest is zeros. The norm is over the 40, and the
+// padding stays 0.
+TEST(IhaMixRopeGpu, PostMixNormOfPaddedHeads) {
+  const uint32_t d = 40;
+  Inputs in = MakeNormed({3, 4, 2, 64, true});
+  const IhaMixGpuShape& s = in.shape;
+  in.mean_of = d;
+  const auto padding = [](size_t e) { return e % 32 >= d / 2; };
+  std::vector<double> frequency(d / 2);
+  RopeFrequencies(10000, d, frequency.data());
+  for (size_t i = 0; i < in.cos.size(); ++i) {
+    // Tables of d / 2 angles a row, spread over rows of 32.
+    if (i % 32 >= d / 2) {
+      in.cos[i] = 1;
+      in.sin[i] = 0;
+    } else {
+      FillRopeTable(&frequency[i % 32], 1, i / 32, 1, 1.0, &in.cos[i], &in.sin[i]);
+    }
+  }
+  const auto dense = [&](const std::vector<float>& row, size_t from, std::vector<float>& to) {
+    for (size_t e = 0; e < 64; ++e) {
+      if (!padding(e)) to.push_back(row[from + e]);
+    }
+  };
+  std::vector<float> x, weight;
+  for (uint32_t t = 0; t < s.tokens; ++t) {
+    for (uint32_t h = 0; h < s.heads; ++h) {
+      const size_t at = size_t{t} * in.stride + h * 64;
+      for (size_t e = 0; e < 64; ++e) {
+        if (padding(e)) in.x[0].bits[at + e] = in.x[0].values[at + e] = 0;
+      }
+      dense(in.x[0].values, at, x);
+    }
+  }
+  dense(in.norm[0].values, 0, weight);
+  std::vector<double> want(size_t{s.tokens} * s.heads * s.pseudo * d);
+  IhaMixRef({s.heads, s.pseudo, d},
+            {.layout = IhaAlphaLayout::kTargetPseudoSource,
+             .alpha = in.alpha[0].data(),
+             .x = x.data(),
+             .norm = weight.data(),
+             .norm_eps = kEps,
+             .frequency = frequency.data(),
+             .first_position = in.positions.data(),
+             .step = 1},
+            s.tokens, want.data());
+  simt::Device device;
+  const std::vector<float> got = WidenAll(Mixed(device, in).y[0]);
+  for (size_t i = 0; i < got.size(); ++i) {
+    const size_t e = i % 64, h = i / 64 % s.heads, j = i / 64 / s.heads % s.pseudo, t = i / 64 / s.heads / s.pseudo;
+    if (padding(e)) {
+      ASSERT_EQ(got[i], 0.0f) << i;
+      continue;
+    }
+    const double value = want[((t * s.heads + h) * s.pseudo + j) * d + e % 32 + e / 32 * (d / 2)];
+    // As above: sums of 4 heads, |alpha| <= 1, |x| <= 2; r is about 1, above 1/4; |y| / r <= sqrt(40) < 7.
+    ASSERT_NEAR(got[i], value, kBF16 * std::fabs(value) + 4 * (0x1p-16 * 8 * 4 * 8 + 0x1p-19 * 7)) << i;
+  }
 }
 
 // As without a norm, but a block has all columns: alpha and shifts of all columns once for 32 tokens, and 16 weights a
