@@ -37,7 +37,7 @@ struct TalkingHeadsGpuArgs {
   uint32_t first_row = 0;       // set by the launcher
 };
 
-constexpr uint32_t TalkingHeadsGpuStride(const TalkingHeadsGpuArgs& a) {
+IHA_HOST_DEVICE constexpr uint32_t TalkingHeadsGpuStride(const TalkingHeadsGpuArgs& a) {
   return (a.attention.max_keys + kGpuKeyBlock - 1) / kGpuKeyBlock * kGpuKeyBlock;
 }
 constexpr size_t TalkingHeadsGpuScratch(const TalkingHeadsGpuArgs& a) {
