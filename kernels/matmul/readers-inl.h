@@ -17,18 +17,22 @@ HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
 
 #if IHA_FUSED
-inline constexpr int kMaxTileRows = 6;
+inline constexpr int kTileRows = 6;
 #else
-inline constexpr int kMaxTileRows = 2;  // one lane at a time: larger tiles only cost compile time
+inline constexpr int kTileRows = 2;  // one lane at a time: larger tiles only cost compile time
 #endif
 
 // 16-bit weights need one more register to widen: with 16 registers a sixth row spills.
-inline constexpr int kMaxTileRows16Bit = IHA_WIDE_REGISTER_FILE || kMaxTileRows < 5 ? kMaxTileRows : 5;
+inline constexpr int kTileRows16Bit = IHA_WIDE_REGISTER_FILE || kTileRows < 5 ? kTileRows : 5;
+// With 512-bit vectors a seventh row takes one register more than there are; the sum that then lives in memory is ready
+// again before its turn, and fp16, the dearest to widen, is widened for more rows at once.
+inline constexpr int kTileRowsF16 = kLanes == 16 ? 7 : kTileRows16Bit;
+inline constexpr int kMaxTileRows = kTileRowsF16 > kTileRows ? kTileRowsF16 : kTileRows;
 
 // Weight readers: Load<half>(k, np, j) gives vector j of panel np at k (at pair k / 2 and half k % 2 when kStep is 2).
 // kMaxAcc bounds the accumulators so that nothing spills.
 struct ReadF32 {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 12;
+  static constexpr int kStep = 1, kMaxRows = kTileRows, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 12;
   const float* p;
   size_t panel_stride, k_stride;  // in floats
   template <int kHalf>
@@ -38,7 +42,7 @@ struct ReadF32 {
 };
 // 16-bit values at any strides (cache blocks, fp16 weights).
 struct ReadBF16Plain {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  static constexpr int kStep = 1, kMaxRows = kTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
   const uint16_t* p;
   size_t panel_stride, k_stride;
   template <int kHalf>
@@ -47,7 +51,8 @@ struct ReadBF16Plain {
   }
 };
 struct ReadF16 {
-  static constexpr int kStep = 1, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  static constexpr int kStep = 1, kMaxRows = kTileRowsF16;
+  static constexpr int kMaxAcc = kLanes == 16 ? 28 : IHA_WIDE_REGISTER_FILE ? 24 : 10;
   const uint16_t* p;
   size_t panel_stride, k_stride;
   template <int kHalf>
@@ -57,7 +62,7 @@ struct ReadF16 {
 };
 // Pairs of bf16 in k. Loaded once for each half: a second L1 hit is cheaper than the registers that keep the word.
 struct ReadBF16 {
-  static constexpr int kStep = 2, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
+  static constexpr int kStep = 2, kMaxRows = kTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
   const uint32_t* p;
   size_t panel_stride;  // in pairs
   template <int kHalf>
@@ -67,7 +72,7 @@ struct ReadBF16 {
 };
 // Affine blocks: widened in registers. A tile goes through them block by block, k counts inside one.
 struct ReadAffine {
-  static constexpr int kStep = 16, kMaxRows = kMaxTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 16 : 8;
+  static constexpr int kStep = 16, kMaxRows = kTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 16 : 8;
   const AffinePanelBlock* p;
   size_t panel_stride;  // in blocks
   HWY_INLINE ReadAffine Block(size_t b) const { return {p + b, panel_stride}; }

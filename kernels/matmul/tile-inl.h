@@ -144,6 +144,9 @@ HWY_NOINLINE void RunPanels(int rows, size_t np, const float* a, size_t am, size
     case 6:
       return RunRows<6, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
 #endif
+    case 7:
+      if constexpr (R::kMaxRows >= 7) return RunRows<7, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
+      [[fallthrough]];
     default:
       HWY_ABORT("RunPanels: %d rows in a tile", rows);
   }

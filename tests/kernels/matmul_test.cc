@@ -101,7 +101,8 @@ Case CaseOf(WeightForm form, const std::vector<float>& a, size_t m, size_t n, si
 TEST(Matmul, EveryPathGivesTheChainsBits) {
   ThreadPool pools[] = {ThreadPool(1), ThreadPool(2), ThreadPool(3), ThreadPool(4)};
   constexpr size_t kRows = 200;
-  for (const Shape shape : {Shape{576, 112}, {64, 200}, {353, 37}, {1, 1}, {2, 15}, {7, 17}, {129, 16}, {2101, 33}}) {
+  for (const Shape shape :
+       {Shape{576, 112}, {64, 200}, {65, 250}, {353, 37}, {1, 1}, {2, 15}, {7, 17}, {129, 16}, {2101, 33}}) {
     const std::vector<float> a = RandomFloats(kRows * shape.k, 2);
     for (const WeightForm form : kForms) {
       const auto [w, want] = CaseOf(form, a, kRows, shape.n, shape.k);
@@ -131,8 +132,8 @@ TEST(Matmul, TuningChangesNoBit) {
     const auto [w, want] = CaseOf(form, a, rows, n, k);
     ForEachTarget([&](const SimdTarget& target) {
       if (!target.vectorized) return;
-      for (const size_t m : {1, 4, 6, 11, 101}) {
-        for (const int max_rows : {0, 1, 2, 3, 4, 5}) {
+      for (const size_t m : {1, 4, 6, 7, 11, 101}) {
+        for (const int max_rows : {0, 1, 2, 3, 4, 5, 6}) {
           for (const size_t k_block : {0, 2, 32, 192}) {
             for (const int split_rows : {0, 1}) {
               GemmTuning tuning;
