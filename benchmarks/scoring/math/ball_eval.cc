@@ -208,6 +208,7 @@ bool BallEvaluator::EvalFunction(const Node& node, slong prec, Complex& out) {
   if (node.text == "ln" || node.text == "log") {
     Complex x;
     if (!Eval(node.kids[0], prec, x) || acb_contains_zero(x.get())) return false;
+    outside_ = outside_ || (acb_is_real(x.get()) && arb_is_negative(x.re()));
     acb_log(out.get(), x.get(), prec);
     const bool decimal = node.text == "log" && node.kids.size() == 1 && options_.log_is_decimal;
     if (node.kids.size() < 2 && !decimal) return true;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "benchmarks/scoring/math/balls.h"
 
@@ -41,6 +42,8 @@ class BallEvaluator {
 
   // The point that symbols are evaluated at, from 0.
   void SetPoint(int64_t point) { point_ = point; }
+  // Whether the last Eval took a logarithm of a negative number; asking forgets it.
+  bool TakeOutside() { return std::exchange(outside_, false); }
   // False when the value is not finite or can't be computed, or the work is spent.
   bool Eval(Ref ref, slong precision, Complex& out);
 
@@ -59,6 +62,7 @@ class BallEvaluator {
   const std::set<std::string>& whole_;
   int64_t& work_;
   int64_t point_ = 0;
+  bool outside_ = false;
   int angle_depth_ = 0;                   // inside an argument of a trigonometric function
   std::map<std::string, int64_t> bound_;  // running variables of sums
 };

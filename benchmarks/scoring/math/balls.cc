@@ -28,14 +28,19 @@ bool Tight(const Complex& difference, const Complex& a) {
   return tight;
 }
 
-AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, slong max_precision) {
+AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, slong max_precision, bool reals) {
   for (slong precision = 64; precision <= max_precision; precision *= precision == 64 ? 4 : 2) {
     Complex left;
     Complex right;
-    if (!evaluator.Eval(a, precision, left) || !evaluator.Eval(b, precision, right)) {
+    evaluator.TakeOutside();
+    const bool left_known = evaluator.Eval(a, precision, left);
+    const bool left_outside = evaluator.TakeOutside();
+    if (!left_known || !evaluator.Eval(b, precision, right)) {
       // Higher precision may tell a pole or a sign apart from zero; a value that is undefined stays so.
       continue;
     }
+    // Logarithms of negative numbers on both sides: neither is a real function there ("\ln x^3", "3 \ln x").
+    if (reals && left_outside && evaluator.TakeOutside()) return AtPoint::kUnknown;
     Complex difference;
     acb_sub(difference.get(), left.get(), right.get(), precision);
     if (!acb_contains_zero(difference.get())) return AtPoint::kApart;
@@ -52,13 +57,13 @@ Ball CompareBalls(const Tree& tree, Ref a, Ref b, const BallOptions& options, in
   BallEvaluator evaluator(tree, options, whole, work);
   const auto precision = static_cast<slong>(tree.budget().precision);
   if (!HasSymbols(tree, a) && !HasSymbols(tree, b)) {
-    const AtPoint at = CompareAt(evaluator, a, b, precision);
+    const AtPoint at = CompareAt(evaluator, a, b, precision, false);
     return at == AtPoint::kAgree ? Ball::kEqual : at == AtPoint::kApart ? Ball::kDifferent : Ball::kUndecided;
   }
   int agreed = 0;
   for (int64_t point = 0; point < tree.budget().points && work > 0; ++point) {
     evaluator.SetPoint(point);
-    const AtPoint at = CompareAt(evaluator, a, b, precision);
+    const AtPoint at = CompareAt(evaluator, a, b, precision, true);
     if (at == AtPoint::kApart) return Ball::kDifferent;
     if (at == AtPoint::kAgree && ++agreed >= kEnoughPoints) return Ball::kEqual;
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "benchmarks/scoring/math/markup.h"
 #include "benchmarks/scoring/math/words.h"
 #include "common/text.h"
 
@@ -108,6 +109,13 @@ const std::unordered_map<char32_t, const char*>& Symbols() {
                                                                                 {U'\u00A3', "\\$ "},
                                                                                 {U'\u00A5', "\\$ "},
                                                                                 {U'\u20B9', "\\$ "},
+                                                                                {U'\u20BD', "\\$ "},
+                                                                                {U'\u20A9', "\\$ "},
+                                                                                {U'\u20AB', "\\$ "},
+                                                                                {U'\u20BA', "\\$ "},
+                                                                                {U'\u20B4', "\\$ "},
+                                                                                {U'\u20A6', "\\$ "},
+                                                                                {U'\u0E3F', "\\$ "},
                                                                                 {U'\u00A0', " "},
                                                                                 {U'\u2009', "\\,"},
                                                                                 {U'\u202F', "\\,"},
@@ -179,6 +187,11 @@ size_t Scripts(string_view text, size_t pos, std::string& out) {
     at += length;
   }
   if (which == 0) return 0;
+  if (which == 1 && text.substr(at).starts_with("\u221A")) {
+    // A raised digit in front of a root is its index.
+    out += "\\sqrt[" + digits + "]";
+    return at + 3 - pos;
+  }
   out += which == 1 ? "^{" : "_{";
   out += digits;
   out += '}';
@@ -265,8 +278,8 @@ std::string HalveBackslashes(string_view text) {
 }
 
 std::string CleanAnswer(string_view raw) {
-  const std::string halved = HalveBackslashes(raw);
-  const string_view text = halved;
+  const std::string plain = PlainMarkup(HalveBackslashes(raw));
+  const string_view text = plain;
   std::string out;
   out.reserve(text.size() + 16);
   for (size_t i = 0; i < text.size();) {
@@ -329,7 +342,7 @@ std::string TextKey(string_view text) {
                       c == '-' || c == '/' || c == '^' || c == '=' || c == '<' || c == '>' || c == '*';
     words += keep ? c : ' ';
   }
-  const std::string lower = LowerAscii(words);
+  const std::string lower = LowerLetters(words);
   std::string key;
   size_t pos = 0;
   while (pos < lower.size()) {

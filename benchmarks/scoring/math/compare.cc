@@ -34,6 +34,7 @@ Result Comparer::Compare(Ref a, Ref b) {
     if (result.outcome == MathOutcome::kEqual) result.rule = "name = value: " + result.rule;
     return result;
   }
+  if (auto vectors = CompareVectors(a, b)) return *std::move(vectors);
   if (auto matrices = CompareMatrices(a, b)) return *std::move(matrices);
   if (auto collections = CompareCollections(a, b)) return *std::move(collections);
   if (left_relation || right_relation) return Different("relation");
@@ -43,7 +44,10 @@ Result Comparer::Compare(Ref a, Ref b) {
   }
   if (auto special = CompareSpecial(a, b)) return *std::move(special);
   if (tree_.Is(a, Kind::kBig) && tree_.Is(b, Kind::kBig)) return CompareBig(a, b);
-  if (IsScalar(a) && IsScalar(b)) return CompareScalars(a, b);
+  if (IsScalar(a) && IsScalar(b)) {
+    const Ref left = Counted(a, b);
+    return CompareScalars(left, Counted(b, a));
+  }
   return Different("forms that don't compare");
 }
 

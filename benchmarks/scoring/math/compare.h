@@ -68,10 +68,12 @@ class Comparer {
   std::optional<Region> Canonical(Region region);
   std::optional<int> OrderEnds(const End& a, const End& b);
   std::optional<Result> CompareRegions(Ref a, Ref b);
+  Ref WholeNumbers(Ref builder);
   Result ComparePieces(const Region& a, const Region& b);
 
   // compare_relations.cc
   bool IsName(Ref ref) const;
+  bool IsNameSum(Ref ref) const;
   Ref ValueOf(Ref relation) const;  // kNoRef: it has no value
   Result CompareRelations(Ref a, Ref b);
   Result CompareEquations(Ref a, Ref b);
@@ -94,6 +96,13 @@ class Comparer {
   Result CompareBig(Ref a, Ref b);
   Result CompareBuilders(Ref a, Ref b);
   std::optional<Result> CompareSpecial(Ref a, Ref b);
+
+  // vectors.cc
+  bool HasUnitVectors(Ref ref) const;
+  std::optional<std::vector<Ref>> Components(Ref ref, size_t size, bool plain_letters);
+  std::optional<Result> CompareVectors(Ref a, Ref b);
+  Ref Counted(Ref ref, Ref other);
+  Ref NormOf(const std::vector<Ref>& elements);
 
   // rewrite.cc
   Ref RewriteRelation(Ref ref);

@@ -209,7 +209,12 @@ std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
     return out;
   };
   if (left_set || right_set) {
-    if (left_tuple || right_tuple) return Different("set against tuple");
+    if (left_tuple || right_tuple) {
+      // {(1, 2)} is (1, 2).
+      const std::vector<Ref> only = tree_[left_set ? a : b].kids;
+      if (only.size() != 1 || !tree_.Is(only[0], Kind::kBracket)) return Different("set against tuple");
+      return left_set ? CompareBrackets(only[0], b) : CompareBrackets(a, only[0]);
+    }
     const std::vector<Ref> x = Distinct(left_set ? elements(a) : Items(a));
     const std::vector<Ref> y = Distinct(right_set ? elements(b) : Items(b));
     return CompareUnordered(x, y, "set");
@@ -289,11 +294,20 @@ Result Comparer::CompareBuilders(Ref a, Ref b) {
   const std::vector<Ref> y = tree_[b].kids;
   Ref condition = y[1];
   Ref element = y[0];
-  if (tree_.Is(x[0], Kind::kSymbol) && tree_.Is(y[0], Kind::kSymbol)) {
-    condition = tree_.Substitute(y[1], tree_[y[0]].text, x[0]);
-    element = x[0];
+  // "n" and "n \in N" run by their own letters.
+  const auto letter = [&](Ref ref) {
+    const Node& node = tree_[ref];
+    const Ref name = node.kind == Kind::kRelation && node.text == "e" ? node.kids[0] : ref;
+    return tree_.Is(name, Kind::kSymbol) ? name : kNoRef;
+  };
+  const Ref from = letter(y[0]);
+  const Ref to = letter(x[0]);
+  if (from != kNoRef && to != kNoRef) {
+    const std::string name = tree_[from].text;
+    condition = tree_.Substitute(y[1], name, to);
+    element = tree_.Substitute(y[0], name, to);
   }
-  if (condition == kNoRef) return Undecided("budget");
+  if (condition == kNoRef || element == kNoRef) return Undecided("budget");
   return CompareInOrder(x, {element, condition}, "set-builder");
 }
 

@@ -51,12 +51,26 @@ bool Comparer::IsName(Ref ref) const {
   }
 }
 
+// m + n, AB + CD, a - b, \frac{a}{b}: names, each as it is, joined by signs and fraction bars.
+bool Comparer::IsNameSum(Ref ref) const {
+  const Node& node = tree_[ref];
+  if (node.kind == Kind::kSymbol || node.kind == Kind::kApply) return true;
+  if (node.kind == Kind::kPow) return tree_.IsNumber(node.kids[1], -1) && IsNameSum(node.kids[0]);
+  if (node.kind != Kind::kAdd && node.kind != Kind::kMul) return false;
+  return std::all_of(node.kids.begin(), node.kids.end(), [&](Ref kid) {
+    return IsNameSum(kid) || (node.kind == Kind::kMul && tree_.IsNumber(kid, -1));
+  });
+}
+
 Ref Comparer::ValueOf(Ref ref) const {
   if (!tree_.Is(ref, Kind::kRelation)) return kNoRef;
   const Node& node = tree_[ref];
   if (node.text.size() != 1) return kNoRef;
   if (node.text != "=" && node.text != "e" && node.text != "%") return kNoRef;
   if (IsName(node.kids[0])) return node.kids[1];
+  if (node.text == "=" && tree_.Is(node.kids[0], Kind::kBig)) return node.kids[1];
+  const bool plain = !HasSymbols(tree_, node.kids[1]) && IsScalar(node.kids[1]);
+  if (node.text == "=" && plain && IsNameSum(node.kids[0])) return node.kids[1];
   const bool swapped = node.text == "=" && IsName(node.kids[1]) && !HasSymbols(tree_, node.kids[0]);
   return swapped ? node.kids[0] : kNoRef;
 }

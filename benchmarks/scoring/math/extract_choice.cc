@@ -1,5 +1,6 @@
 // Multiple choice letters (docs/grading.md, rule `choice`).
 #include <algorithm>
+#include <functional>
 
 #include "benchmarks/scoring/extract_robust.h"
 #include "benchmarks/scoring/math/clean.h"
@@ -28,7 +29,8 @@ bool StandsAlone(string_view text, size_t pos) {
                        behind.starts_with("and") || behind.starts_with("because") || behind.starts_with("since") ||
                        behind.starts_with("not") || behind.starts_with("nicht") || behind.starts_with("et") ||
                        behind.starts_with("et ") || behind.starts_with("as ");
-  return !(text[pos] == 'A' && word_behind && !goes_on);
+  // "I choose C": the pronoun.
+  return !((text[pos] == 'A' || text[pos] == 'I') && word_behind && !goes_on);
 }
 
 std::optional<char> FirstAlone(string_view text) {
@@ -104,6 +106,22 @@ bool ListsChoices(string_view text) {
 }
 
 }  // namespace
+
+std::string ChoiceLetters(string_view answer) {
+  if (answer.size() > 60) return "";
+  const std::string plain = PlainChoiceText(answer);
+  const string_view text = TrimSpaces(plain);
+  const bool run = text.size() > 1 && text.size() < 6 && std::all_of(text.begin(), text.end(), IsChoiceLetter) &&
+                   std::adjacent_find(text.begin(), text.end(), std::greater_equal<>()) == text.end();
+  if (!run && !ListsChoices(text)) return "";
+  std::string letters;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool lone = (i == 0 || !IsAsciiLetter(text[i - 1])) && (i + 1 == text.size() || !IsAsciiLetter(text[i + 1]));
+    if (IsChoiceLetter(text[i]) && (run || lone) && letters.find(text[i]) == std::string::npos) letters += text[i];
+  }
+  std::sort(letters.begin(), letters.end());
+  return letters;
+}
 
 bool IsChoiceList(string_view answer) { return ListsChoices(TrimSpaces(PlainChoiceText(answer))); }
 

@@ -16,6 +16,8 @@ std::optional<char> ExtractChoice(std::string_view text);
 std::optional<char> BareChoice(std::string_view answer);
 // Several letters, "A, C" or "(A) and (C)": no choice of one.
 bool IsChoiceList(std::string_view answer);
+// The letters, sorted, of "A, C", "(A) and (C)" or "AC"; "" for anything else.
+std::string ChoiceLetters(std::string_view answer);
 // "(b)": chooses as "(B)" does, where the other side is a choice.
 std::optional<char> LowerChoice(std::string_view answer);
 

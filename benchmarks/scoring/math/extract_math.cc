@@ -1,13 +1,14 @@
 // ExtractMathAnswer (math_robust.h): the steps are in docs/grading.md, "Extraction".
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <vector>
 
 #include "benchmarks/scoring/extract_robust.h"
 #include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/extract_impl.h"
+#include "benchmarks/scoring/math/extract_shape.h"
 #include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/math/quantities.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring {
@@ -22,91 +23,7 @@ constexpr size_t kSentence = 600;
 constexpr int kMaxBoxes = 40;
 constexpr size_t kMaxWholeWords = 6;
 constexpr size_t kMaxWordBytes = 24;
-
-bool StopWord(string_view word) {
-  static const auto* const kWords = new std::unordered_set<string_view>{
-      "is",   "the", "it",  "of",    "to",   "be",   "we",   "so",   "for",   "are",  "was", "has", "not",
-      "no",   "its", "by",  "as",    "at",   "an",   "if",   "all",  "let",   "get",  "can", "our", "use",
-      "only", "que", "est", "un",    "une",  "de",   "la",   "le",   "il",    "donc", "der", "die", "das",
-      "ist",  "el",  "los", "there", "that", "this", "then", "thus", "hence", "from"};
-  return kWords->contains(word);
-}
-
-// A run of ASCII letters that belongs to prose, not to a formula.
-bool IsProse(string_view run) {
-  const std::string lower = LowerAscii(run);
-  if (StopWord(lower)) return true;
-  if (run.size() < 3 || PlainCommand(lower).has_value() || IsUnit(lower) || IsConnective(lower) ||
-      IsPercentWord(lower) || MonthOf(lower).has_value() || MultiplierOf(lower).has_value() ||
-      NumberWord(lower).has_value()) {
-    return false;
-  }
-  const bool capitals = std::all_of(run.begin(), run.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  if (capitals || std::is_sorted(run.begin(), run.end())) return false;
-  return run.size() >= 6 || lower.find_first_of("aeiouy") != std::string::npos;
-}
-
-bool IsDateLike(string_view text) {
-  if (text.size() > 40) return false;
-  const std::string lower = LowerAscii(text);
-  for (size_t i = 0; i < lower.size();) {
-    size_t end = i;
-    while (end < lower.size() && IsAsciiLetter(lower[end])) ++end;
-    if (end > i + 3 && MonthOf(string_view(lower).substr(i, end - i)).has_value()) return true;
-    i = end + 1;
-  }
-  return false;
-}
-
-struct Shape {
-  size_t prose = 0;  // words
-  size_t words = 0;
-  bool digits = false;
-  bool formula = false;  // marks of mathematics
-};
-
-// Looks at the words outside of commands and \text{...}.
-Shape ShapeOf(string_view text) {
-  Shape shape;
-  for (size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (c == '\\') {
-      size_t start = i + 1;
-      while (start < text.size() && text[start] == '\\') ++start;  // escaped twice
-      size_t end = start;
-      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-      const string_view name = text.substr(start, end - start);
-      const bool skips = name.starts_with("text") || name.starts_with("math") || name == "begin" || name == "end" ||
-                         name == "mbox" || name == "operatorname" || name == "angle" || name == "triangle";
-      if (skips && end < text.size() && text[end] == '{') end = std::min(text.find('}', end), text.size() - 1) + 1;
-      shape.formula = true;
-      i = std::max(end, i + 2);
-    } else if (IsAsciiLetter(c)) {
-      size_t end = i;
-      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-      const bool glued = (i > 0 && (IsAsciiDigit(text[i - 1]) || text[i - 1] == '_')) ||
-                         (end < text.size() && IsAsciiDigit(text[end]));
-      ++shape.words;
-      if (!glued && IsProse(text.substr(i, end - i))) ++shape.prose;
-      i = end;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte >= 0xD0 && byte <= 0xD1) {  // a Cyrillic word
-        size_t end = i;
-        while (end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80) ++end;
-        if (!IsConnective(text.substr(i, end - i))) shape.prose += (end - i) / 2;
-        i = end;
-        continue;
-      }
-      if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
-      if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
-      shape.digits = shape.digits || IsAsciiDigit(c);
-      shape.formula = shape.formula || string_view("$^_=<>+*/[]{}|").find(c) != kNone;
-      ++i;
-    }
-  }
-  return shape;
-}
+constexpr size_t kQuantityTail = 60;
 
 string_view Strip(string_view text) {
   const auto junk = [](char c) { return IsAsciiSpace(c) || c == '*' || c == '"' || c == '`'; };
@@ -260,6 +177,52 @@ std::optional<Segment> LastPlainNumber(string_view text, size_t limit) {
   return std::nullopt;
 }
 
+// "2 hours and 30 minutes" at the end of a sentence: all of it, not its last number.
+std::string LastQuantity(string_view text) {
+  while (!text.empty() && (text.back() == '.' || IsAsciiSpace(text.back()) || text.back() == '*')) text.remove_suffix(1);
+  const size_t from = text.size() > kQuantityTail ? text.size() - kQuantityTail : 0;
+  for (size_t i = from; i < text.size(); ++i) {
+    if (!IsAsciiDigit(text[i]) || (i > 0 && (IsAsciiDigit(text[i - 1]) || string_view(".,/").find(text[i - 1]) != kNone)))
+      continue;
+    const string_view tail = text.substr(i);
+    const auto quantity = ParseQuantity(tail);
+    if (quantity.has_value() && quantity->compound()) return std::string(tail);
+  }
+  return "";
+}
+
+// "March 5, 2020", "3 to 2": what the last number is a part of.
+Segment AroundNumber(string_view text, Segment number) {
+  const size_t from = std::max(text.rfind('\n', number.begin) + 1, number.begin > 24 ? number.begin - 24 : 0);
+  const std::string before = LowerAscii(text.substr(from, number.begin - from));
+  for (size_t i = 0; i < before.size();) {
+    size_t end = i;
+    while (end < before.size() && IsAsciiLetter(before[end])) ++end;
+    const bool month = end > i + 2 && MonthOf(string_view(before).substr(i, end - i)).has_value() && before != "may ";
+    const bool plain = before.find_first_not_of(" ,.0123456789stndrh", end) == kNone;
+    if (month && plain) {
+      size_t begin = from + i;
+      if (const auto day = LastPlainNumber(text, begin); day.has_value() && day->end + 4 > begin) begin = day->begin;
+      return {begin, number.end};
+    }
+    i = std::max(end, i + 1);
+  }
+  if (before.ends_with(" to ") && text.find("ratio") < number.begin) {
+    const auto first = LastPlainNumber(text, number.begin - 4);
+    if (first.has_value() && first->end + 4 == number.begin) return {first->begin, number.end};
+  }
+  return number;
+}
+
+// Whether a number only says again, in decimals, what stands before it in its sentence: "which is about 0.167".
+bool SaysAgain(string_view text, size_t number, size_t value_end) {
+  const string_view between = text.substr(value_end, number - value_end);
+  if (between.size() > 60 || between.find(". ") != kNone || between.find('\n') != kNone) return false;
+  const std::string lower = LowerAscii(between);
+  return lower.find("about ") != kNone || lower.find("approx") != kNone || lower.find("roughly ") != kNone ||
+         lower.find("\u2248") != kNone;
+}
+
 std::string LastExpression(string_view text) {
   if (text.size() > kWindow) text.remove_prefix(text.size() - kWindow);
   const std::vector<Segment> segments = MathSegments(text);
@@ -277,6 +240,10 @@ std::string LastExpression(string_view text) {
       break;
     }
   }
+  const bool again = last < segments.size() && number.has_value() && number->begin > segments[last].end &&
+                     SaysAgain(text, number->begin, segments[last].end);
+  if (again) number.reset();
+  if (std::string quantity = LastQuantity(text); !quantity.empty() && !again) return quantity;
   const bool use_segment = last < segments.size() && (!number.has_value() || number->begin < segments[last].begin);
   if (use_segment) {
     size_t first = last;
@@ -287,7 +254,10 @@ std::string LastExpression(string_view text) {
     }
     return std::string(text.substr(segments[first].begin, segments[last].end - segments[first].begin));
   }
-  if (number.has_value()) return std::string(text.substr(number->begin, number->end - number->begin));
+  if (number.has_value()) {
+    const Segment whole = AroundNumber(text, *number);
+    return std::string(text.substr(whole.begin, whole.end - whole.begin));
+  }
   if (!segments.empty()) {
     const Segment& only = segments.back();
     return std::string(text.substr(only.begin, only.end - only.begin));
@@ -339,6 +309,29 @@ std::string CurrencyNumber(string_view sentence) {
   return "";
 }
 
+// "Yes, it converges": the word in front of the comma.
+string_view YesOrNo(string_view text) {
+  size_t end = 0;
+  while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+  const std::string word = LowerAscii(text.substr(0, end));
+  const bool says = word == "yes" || word == "no" || word == "true" || word == "false";
+  return says && end < text.size() && string_view(",.;:").find(text[end]) != kNone ? text.substr(0, end) : string_view();
+}
+
+// "The function is even": what is said of it, for a few words that hold no mathematics.
+string_view SaidOf(string_view text) {
+  while (!text.empty() && text.back() == '.') text.remove_suffix(1);
+  const size_t verb = text.rfind(" is ");
+  if (verb == kNone) return "";
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool lone = IsAsciiLetter(text[i]) && (i == 0 || text[i - 1] == ' ') && (i + 1 == text.size() || text[i + 1] == ' ');
+    if ((!IsAsciiLetter(text[i]) && text[i] != ' ') || (lone && text[i] != 'a' && text[i] != 'A')) return "";
+  }
+  const string_view said = TrimSpaces(text.substr(verb + 4));
+  const bool subject = LowerAscii(text).starts_with("the ");
+  return subject && std::count(said.begin(), said.end(), ' ') < 3 ? said : string_view();
+}
+
 // What is stated behind "the answer is".
 std::string FromStatement(string_view text) {
   text = Strip(text.substr(0, 4 * kSentence));
@@ -356,6 +349,7 @@ std::string FromStatement(string_view text) {
   if (sentence.empty()) return "";
   const Shape shape = ShapeOf(sentence);
   if (shape.prose == 0) return std::string(sentence);
+  if (const string_view word = YesOrNo(sentence); !word.empty()) return std::string(word);
   if (const string_view leading = LeadingExpression(sentence); !leading.empty()) return std::string(leading);
   for (const string_view verb : {" is ", " are ", " = ", " equals "}) {
     const size_t at = sentence.rfind(verb);
@@ -365,8 +359,30 @@ std::string FromStatement(string_view text) {
   }
   if (std::string currency = CurrencyNumber(sentence); !currency.empty()) return currency;
   if (std::string expression = LastExpression(sentence); !expression.empty()) return expression;
+  if (const string_view said = SaidOf(sentence); !said.empty()) return std::string(said);
   if (shape.words <= kMaxWholeWords) return std::string(sentence);
   return "";
+}
+
+// The content of the last <answer>...</answer>, "" when there is none.
+string_view AnswerTag(string_view text) {
+  const size_t open = text.rfind("<answer>");
+  if (open == kNone) return "";
+  const string_view rest = text.substr(open + 8);
+  return TrimSpaces(rest.substr(0, rest.find("</answer>")));
+}
+
+// Markdown around all of a short text: "**42**", "`42`", "#### 42".
+string_view WithoutMarkdown(string_view text) {
+  text = TrimSpaces(text);
+  while (!text.empty() && (text.front() == '#' || text.front() == '>')) text = TrimSpaces(text.substr(1));
+  for (const string_view mark : {"```", "**", "__", "*", "`"}) {
+    const bool around = text.size() > 2 * mark.size() && text.starts_with(mark) && text.ends_with(mark);
+    if (around && text.substr(mark.size(), text.size() - 2 * mark.size()).find(mark) == kNone) {
+      text = TrimSpaces(text.substr(mark.size(), text.size() - 2 * mark.size()));
+    }
+  }
+  return text;
 }
 
 // Special tokens of chat templates end the text.
@@ -402,6 +418,10 @@ bool IsWholeAnswer(string_view text) {
   if (text.empty()) return false;
   const Shape shape = ShapeOf(text);
   if (shape.prose == 0 || (IsDateLike(text) && shape.words <= 4)) return true;
+  if (const std::string lower = LowerAscii(text.substr(0, 16));
+      shape.words <= kMaxWholeWords && (lower.starts_with("square root of ") || lower.starts_with("cube root of "))) {
+    return true;
+  }
   if (text.find_first_of(" \n\t") == kNone) {
     // A word of another script, but no sentence that is written without blanks.
     const bool word = text.size() <= kMaxWordBytes && !shape.digits && !shape.formula;
@@ -418,13 +438,13 @@ bool IsWholeAnswer(string_view text) {
 
 }  // namespace math
 
-MathAnswer ExtractMathAnswer(std::string_view whole) {
-  using namespace math;  // NOLINT(google-build-using-namespace): the steps are all there
-  const std::string plain = WithAsciiForms(whole);
-  const std::string_view text = CutSpecialTokens(plain);
+namespace math {
+namespace {
+
+MathAnswer ExtractFrom(string_view text) {
   const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
   const auto boxes = LastBoxes(text);
-  const std::string lower = LowerAscii(text.substr(offset));
+  const std::string lower = LowerLetters(text.substr(offset));
   const size_t from = boxes.has_value() && boxes->end > offset ? boxes->end - offset : 0;
   const size_t strong = BehindLastPhrase(lower, true, from);
   if (strong != kNone && !(boxes.has_value() && strong < from)) {
@@ -433,20 +453,38 @@ MathAnswer ExtractMathAnswer(std::string_view whole) {
     if (!answer.empty() && !box) return {std::move(answer), "final answer"};
   }
   if (boxes.has_value() && !TrimSpaces(boxes->answer).empty()) return {boxes->answer, "boxed"};
-  const size_t unclosed = boxes.has_value() ? std::string_view::npos : text.rfind("\\boxed{");
+  const size_t unclosed = boxes.has_value() ? kNone : text.rfind("\\boxed{");
   if (unclosed != kNone) {
-    const std::string_view rest = TrimSpaces(text.substr(unclosed + 7).substr(0, text.substr(unclosed + 7).find('\n')));
+    const string_view rest = TrimSpaces(text.substr(unclosed + 7).substr(0, text.substr(unclosed + 7).find('\n')));
     if (!rest.empty()) return {std::string(rest), "unclosed box"};
   }
   const size_t phrase = BehindLastPhrase(lower, false, 0);
   if (phrase != kNone) {
     std::string answer = FromStatement(text.substr(offset + phrase));
-    if (!answer.empty()) return {std::move(answer), "answer is"};
+    if (!answer.empty() && !answer.starts_with("\\boxed{}")) return {std::move(answer), "answer is"};
   }
-  if (IsWholeAnswer(text)) return {std::string(TrimSpaces(text)), "whole text"};
+  const string_view plain = WithoutMarkdown(text);
+  if (IsWholeAnswer(plain)) {
+    if (const string_view word = YesOrNo(plain); !word.empty()) return {std::string(word), "whole text"};
+    if (const string_view said = SaidOf(plain); !said.empty()) return {std::string(said), "whole text"};
+    return {std::string(TrimSpaces(plain)), "whole text"};
+  }
   std::string last = LastExpression(text);
   if (!last.empty()) return {std::move(last), "last expression"};
   return {"", "none"};
+}
+
+}  // namespace
+}  // namespace math
+
+MathAnswer ExtractMathAnswer(std::string_view whole) {
+  const std::string plain = math::WithAsciiForms(whole);
+  const std::string_view text = math::CutSpecialTokens(plain);
+  if (const std::string_view tagged = math::AnswerTag(text); !tagged.empty()) {
+    MathAnswer answer = math::ExtractFrom(tagged);
+    if (answer.found()) return {std::move(answer.text), "answer tag"};
+  }
+  return math::ExtractFrom(text);
 }
 
 }  // namespace iha::scoring

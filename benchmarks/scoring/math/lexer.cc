@@ -160,10 +160,11 @@ class Lexer {
     return first >= 1 && first <= 3 && groups >= 2 && !more ? end : i;
   }
 
-  // "0x1F", "0b101": pushed as its value. Its end, or `i`.
+  // "0x1F", "0b101", "0o17": pushed as its value. Its end, or `i`.
   size_t ScanPrefixed(string_view text, size_t i) {
-    if (text[i] != '0' || i + 2 >= text.size() || (text[i + 1] != 'x' && text[i + 1] != 'b')) return i;
-    const int base = text[i + 1] == 'x' ? 16 : 2;
+    const char mark = i + 2 < text.size() ? text[i + 1] : '\0';
+    if (text[i] != '0' || (mark != 'x' && mark != 'b' && mark != 'o')) return i;
+    const int base = mark == 'x' ? 16 : mark == 'o' ? 8 : 2;
     int64_t value = 0;
     size_t end = i + 2;
     for (; end < text.size() && (IsAsciiLetter(text[end]) || IsAsciiDigit(text[end])); ++end) {
@@ -269,7 +270,10 @@ class Lexer {
       return end;
     }
     if (const size_t units = ScanUnitFraction(text, end, name); units > end) return units;
-    if (IsTextCommand(name)) return ScanText(text, end, nesting);
+    if (IsTextCommand(name)) {
+      const bool bold = Among(name, {"mathbf", "textbf", "boldsymbol", "bm", "bf"});
+      return ScanText(text, end, nesting, bold);
+    }
     if (IsSizeCommand(name)) {
       // "\left." and "\right." open and close nothing.
       const size_t mark = SkipBlanks(text, end);
@@ -363,7 +367,7 @@ class Lexer {
   }
 
   // \text{...}: marks and numbers are read as mathematics, a lone letter as a symbol, words as a kText token.
-  size_t ScanText(string_view text, size_t end, int nesting) {
+  size_t ScanText(string_view text, size_t end, int nesting, bool bold) {
     size_t open = SkipBlanks(text, end);
     if (open < text.size() && text[open] == '*') open = SkipBlanks(text, open + 1);
     const size_t close = open < text.size() && text[open] == '{' ? Closing(text, open) : string_view::npos;
@@ -374,6 +378,11 @@ class Lexer {
     const bool letters = std::any_of(content.begin(), content.end(), IsAsciiLetter);
     const bool plain_words = content.find_first_of("\\$^_{}()[]=<>0123456789") == string_view::npos;
     if (content.empty()) return close + 1;
+    if (bold && content.size() == 1 && content[0] >= 'i' && content[0] <= 'k') {
+      // The unit vectors.
+      Push(Tok::kCommand, std::string("unit ") + content[0]);
+      return close + 1;
+    }
     // A digit of another base is no unit.
     const bool base = close + 1 < text.size() && text[close + 1] == '_';
     if (BehindValue() && !base &&

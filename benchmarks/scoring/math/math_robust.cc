@@ -1,11 +1,15 @@
 #include "benchmarks/scoring/math/math_robust.h"
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/compare.h"
+#include "benchmarks/scoring/math/dates.h"
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/parser.h"
+#include "benchmarks/scoring/math/quantities.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring {
@@ -20,9 +24,19 @@ struct Side {
   bool special = false;
 };
 
+// "\text{I and III}" as a whole answer: what it lists. Other texts as they are.
+std::string WithoutListText(std::string cleaned) {
+  const std::string_view text = TrimSpaces(cleaned);
+  if (!text.starts_with("\\text{") || text.find('}') != text.size() - 1) return cleaned;
+  const std::string_view inside = text.substr(6, text.size() - 7);
+  const bool list = inside.find(" and ") != std::string_view::npos || inside.find(" or ") != std::string_view::npos ||
+                    inside.find(", ") != std::string_view::npos;
+  return list ? std::string(inside) : cleaned;
+}
+
 Side Read(Tree& tree, Comparer& comparer, const std::string& answer) {
   Side side;
-  side.cleaned = CleanAnswer(answer);
+  side.cleaned = WithoutListText(CleanAnswer(answer));
   const Ref form = ParseSpecialForm(tree, side.cleaned);
   side.special = form != kNoRef;
   if (side.special) {
@@ -38,29 +52,86 @@ Side Read(Tree& tree, Comparer& comparer, const std::string& answer) {
 bool OneNumber(const Tree& tree, Ref ref) {
   const Kind kind = tree.kind(ref);
   return kind == Kind::kNumber || kind == Kind::kPercent || kind == Kind::kMul || kind == Kind::kPow ||
-         kind == Kind::kAdd;
+         kind == Kind::kAdd || kind == Kind::kConstant || kind == Kind::kFunction || kind == Kind::kDegree;
 }
 
-// The other readings of commas that the two forms allow (docs/grading.md, rule `commas`).
-Result OtherReadings(Tree& tree, Comparer& comparer, const Side& a, const Side& b, Result first) {
-  const auto bracketed = [&](Ref ref) {
-    return Contains(tree, ref, Kind::kBracket) || Contains(tree, ref, Kind::kSet) || Contains(tree, ref, Kind::kList);
-  };
-  const auto again = [&](const Side& side, Commas commas) {
-    const Parsed parsed = ParseAnswer(tree, side.cleaned, commas);
-    return parsed.ok ? comparer.Rewrite(parsed.root) : kNoRef;
-  };
-  const std::array<std::pair<const Side*, const Side*>, 2> sides = {{{&a, &b}, {&b, &a}}};
-  for (const auto& [side, other] : sides) {
-    Ref reading = kNoRef;
-    if (side->plain.thousands_commas && bracketed(other->root)) reading = again(*side, Commas::kSeparators);
-    if (reading == kNoRef && side->plain.decimal_commas && OneNumber(tree, other->root))
-      reading = again(*side, Commas::kDecimal);
-    if (reading == kNoRef) continue;
-    Result result = comparer.Compare(side == &a ? reading : a.root, side == &a ? b.root : reading);
-    if (result.outcome == MathOutcome::kEqual) return Equal("commas: " + result.rule);
+// "5 m" without the letter of its unit; "" when it ends otherwise.
+std::string WithoutUnitLetter(std::string_view cleaned) {
+  const std::string_view text = TrimSpaces(cleaned);
+  if (text.size() < 3 || !IsUnitLetter(text.substr(text.size() - 1)) || !IsAsciiSpace(text[text.size() - 2])) return "";
+  const std::string_view value = TrimSpaces(text.substr(0, text.size() - 2));
+  return IsAsciiDigit(value.back()) || value.back() == '}' ? std::string(value) : "";
+}
+
+// The other readings of commas, dates and unit letters that the two forms allow (docs/grading.md, rules `commas`,
+// `date` and units).
+class OtherReadings {
+ public:
+  OtherReadings(Tree& tree, Comparer& comparer) : tree_(tree), comparer_(comparer) {}
+
+  // `first` is the verdict of the plain readings.
+  Result Try(const Side& a, const Side& b, Result first) {
+    const std::array<std::pair<const Side*, const Side*>, 2> sides = {{{&a, &b}, {&b, &a}}};
+    for (const auto& [side, other] : sides) {
+      for (const auto& [rule, reading] : Readings(*side, *other)) {
+        if (reading == kNoRef) continue;
+        Result result = comparer_.Compare(side == &a ? reading : a.root, side == &a ? b.root : reading);
+        if (result.outcome == MathOutcome::kEqual) return Equal(rule + result.rule);
+      }
+    }
+    return first;
   }
-  return first;
+
+ private:
+  Ref Again(std::string_view cleaned, Commas commas) {
+    const Parsed parsed = ParseAnswer(tree_, cleaned, commas);
+    return parsed.ok ? comparer_.Rewrite(parsed.root) : kNoRef;
+  }
+
+  std::vector<std::pair<std::string, Ref>> Readings(const Side& side, const Side& other) {
+    std::vector<std::pair<std::string, Ref>> out;
+    const auto holds = [&](Kind kind) { return Contains(tree_, other.root, kind); };
+    const bool bracketed = holds(Kind::kBracket) || holds(Kind::kSet) || holds(Kind::kList);
+    if (side.plain.thousands_commas && bracketed) {
+      out.emplace_back("commas: ", Again(side.cleaned, Commas::kSeparators));
+    }
+    const bool semicolons = bracketed && side.cleaned.find(';') != std::string::npos;
+    if (side.plain.decimal_commas && (OneNumber(tree_, other.root) || semicolons)) {
+      out.emplace_back("commas: ", Again(side.cleaned, Commas::kDecimal));
+    }
+    if (tree_.Is(other.root, Kind::kDate) && !tree_.Is(side.root, Kind::kDate)) {
+      for (const Ref date : NumericDates(tree_, side.cleaned)) out.emplace_back("", date);
+    }
+    if (tree_.Is(other.root, Kind::kNumber) && !tree_.Is(side.root, Kind::kNumber)) {
+      if (const std::string value = WithoutUnitLetter(side.cleaned); !value.empty()) {
+        out.emplace_back("units: ", Again(value, Commas::kThousands));
+      }
+    }
+    return out;
+  }
+
+  Tree& tree_;
+  Comparer& comparer_;
+};
+
+// Quantities in different units of one kind; nullopt where units say nothing (docs/grading.md, rule `quantity`).
+std::optional<Result> CompareQuantities(const std::string& a, const std::string& b, const Tree& tree, Ref left, Ref right) {
+  const auto x = ParseQuantity(a);
+  const auto y = ParseQuantity(b);
+  if (x.has_value() && y.has_value()) {
+    if (x->dimension == y->dimension && x->total == y->total) return Equal("quantity");
+    if (x->compound() || y->compound()) return Different("quantity");
+    return std::nullopt;
+  }
+  const auto& known = x.has_value() ? x : y;
+  if (!known.has_value() || !known->compound()) return std::nullopt;
+  // A bare number is the total in one of the units that the other side names.
+  const Ref other = x.has_value() ? right : left;
+  if (other == kNoRef || !tree.Is(other, Kind::kNumber)) return Different("quantity");
+  for (const Rational& unit : known->units) {
+    if (tree[other].value * unit == known->total) return Equal("quantity");
+  }
+  return Different("quantity");
 }
 
 // Every mark of a text, without blanks, brace pairs' sizes and math delimiters.
@@ -97,6 +168,7 @@ MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathB
   if ((left.special || right.special) && left_key == right_key && !left_key.empty()) {
     return {MathOutcome::kEqual, "text"};
   }
+  if (auto quantities = CompareQuantities(a, b, tree, left.root, right.root)) return Verdict(*std::move(quantities));
   const bool unread = !left.plain.ok || !right.plain.ok;
   const bool digits = left_key.find_first_of("0123456789") != std::string::npos;
   if (unread && !left_key.empty() && left_key == right_key &&
@@ -108,7 +180,7 @@ MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathB
   }
   if (left.root == kNoRef || right.root == kNoRef) return {MathOutcome::kUndecided, "budget: nodes"};
   Result result = comparer.Compare(left.root, right.root);
-  if (result.outcome != MathOutcome::kEqual) result = OtherReadings(tree, comparer, left, right, std::move(result));
+  if (result.outcome != MathOutcome::kEqual) result = OtherReadings(tree, comparer).Try(left, right, std::move(result));
   return Verdict(std::move(result));
 }
 
@@ -136,6 +208,8 @@ MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const Math
   const MathAnswer b = ExtractMathAnswer(second);
   const auto left_choice = math::BareChoice(a.text);
   const auto right_choice = math::BareChoice(b.text);
+  const std::string left_letters = math::ChoiceLetters(a.text);
+  if (left_letters.size() > 1 && left_letters == math::ChoiceLetters(b.text)) return {MathOutcome::kEqual, "choice"};
   if (left_choice.has_value() || right_choice.has_value()) {
     const auto chosen = [](const std::optional<char>& bare, const MathAnswer& given, std::string_view text) {
       if (bare.has_value() || math::IsChoiceList(given.text)) return bare;

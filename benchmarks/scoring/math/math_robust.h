@@ -12,7 +12,7 @@
 namespace iha::scoring {
 
 // Bump when any verdict may change: old rows keep the version that graded them.
-inline constexpr std::string_view kMathRobustVersion = "math.robust/2";
+inline constexpr std::string_view kMathRobustVersion = "math.robust/3";
 
 struct MathBudget {
   int64_t answer_bytes = 8192;     // a longer extracted answer is only compared as text
@@ -37,7 +37,8 @@ struct MathVerdict {
 
 struct MathAnswer {
   std::string text;  // what is compared; "" when nothing was found
-  std::string step;  // "boxed", "unclosed box", "final answer", "whole text", "answer is", "last expression", "none"
+  // "answer tag", "boxed", "unclosed box", "final answer", "whole text", "answer is", "last expression", "none"
+  std::string step;
   bool found() const { return !text.empty(); }
 };
 

@@ -41,7 +41,8 @@ bool Parser::AtBaseNumber() const {
   const bool hexadecimal =
       !digit && ahead == 1 && At().text.size() > 1 && At().text.find_first_not_of("ABCDEF") == std::string::npos;
   if (!digit && !(hexadecimal && (At(2).text == "16" || At(3).text == "16"))) return false;
-  const size_t base = ahead + (IsChar('{', ahead + 1) ? 2 : 1);
+  size_t base = ahead + (IsChar('{', ahead + 1) ? 2 : 1);
+  if (At(base).kind == Tok::kText && At(base).text == "base") ++base;
   if (At(base).kind == Tok::kText) return NumberWord(LowerAscii(At(base).text)).has_value();
   return IsInteger(base);
 }
@@ -55,6 +56,7 @@ Ref Parser::ParseBaseNumber() {
   Next();
   const bool braced = IsChar('{');
   if (braced) Next();
+  if (At().kind == Tok::kText && At().text == "base") Next();
   const Token& token = At();
   const auto base = token.kind == Tok::kText ? NumberWord(LowerAscii(token.text))
                     : token.text.size() < 4  ? std::optional<int64_t>(std::stoll(token.text))

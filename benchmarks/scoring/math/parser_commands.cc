@@ -133,7 +133,31 @@ Ref Parser::ParseArgument(bool whole_number) {
   return Fail("argument");
 }
 
+// \frac{dy}{dx}, \frac{d}{dx}, \frac{d^2y}{dx^2}, \frac{\partial f}{\partial x}: one name. kNoRef, with nothing read,
+// for anything else.
+Ref Parser::ParseDerivative() {
+  std::string parts[2];
+  size_t ahead = 0;
+  for (std::string& part : parts) {
+    if (!IsChar('{', ahead)) return kNoRef;
+    for (++ahead; !IsChar('}', ahead); ++ahead) {
+      const Token& token = At(ahead);
+      const bool partial = token.kind == Tok::kCommand && token.text == "partial";
+      const bool power = IsChar('^', ahead) || IsInteger(ahead);
+      if ((token.kind != Tok::kWord && !partial && !power) || part.size() > 20) return kNoRef;
+      part += partial ? "d" : token.text;
+    }
+    ++ahead;
+  }
+  const bool top = parts[0].starts_with("d") && parts[0].size() <= 5;
+  const bool bottom = parts[1].size() >= 2 && parts[1].size() <= 4 && parts[1][0] == 'd' && IsAsciiLetter(parts[1][1]);
+  if (!top || !bottom || (parts[0].size() > 1 && IsAsciiDigit(parts[0][1]))) return kNoRef;
+  pos_ += ahead;
+  return tree_.New(Kind::kSymbol, parts[0] + "/" + parts[1], {});
+}
+
 Ref Parser::ParseFraction() {
+  if (const Ref derivative = ParseDerivative(); derivative != kNoRef || failed_) return derivative;
   // "frac(1, 2)" as plain text.
   if (IsChar('(')) {
     const Ref pair = ParseBracket();
@@ -283,6 +307,18 @@ Ref Parser::ParseDecorated(const std::string& name) {
     if (ParseArgument(true) == kNoRef) return failed_ ? kNoRef : Fail("group");
     return ParseArgument(true);
   }
+  // \hat{i}, \vec j, \hat{\mathbf k}: the unit vectors.
+  const bool marks_unit = Among(name, {"hat", "widehat", "vec", "overrightarrow"});
+  const size_t braced = IsChar('{') ? 1 : 0;
+  const Token& letter = At(braced);
+  std::string unit = letter.text == "imath" ? "i" : letter.text == "jmath" ? "j" : letter.text;
+  if (letter.kind == Tok::kCommand && unit.starts_with("unit ")) unit = unit.substr(5);
+  const bool is_letter = letter.kind == Tok::kWord || letter.kind == Tok::kCommand;
+  if (marks_unit && is_letter && unit.size() == 1 && unit[0] >= 'i' && unit[0] <= 'k' &&
+      (braced == 0 || IsChar('}', 2))) {
+    pos_ += braced == 1 ? 3 : 1;
+    return tree_.New(Kind::kSymbol, "unit " + unit, {});
+  }
   Ref inside = kNoRef;
   if (IsChar('{') && At(1).kind == Tok::kWord && IsChar('}', 2)) {
     const std::string letters = At(1).text;
@@ -321,7 +357,10 @@ Ref Parser::ParseBlackboard() {
       } else {
         const Ref script = ParseScript();
         if (script == kNoRef) return kNoRef;
-        name += tree_.Key(script);
+        // \mathbb{R}_{\ge 0}
+        const Node& node = tree_[script];
+        const bool bound = node.kind == Kind::kRelation && node.text.size() == 1 && tree_.IsNumber(node.kids.back(), 0);
+        name += bound ? node.text : tree_.Key(script);
       }
     }
   }

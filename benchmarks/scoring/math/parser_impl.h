@@ -66,16 +66,21 @@ class Parser {
   std::string TakeGroupedDigits();
   Ref ParseRepeating(std::string digits);
   Ref ParseMixed(Ref whole);
+  bool TakeEuropean(std::string& digits);
+  bool TakeIndian(std::string& digits);
   bool IsPointBehind() const;
   Ref ParseWord();
   Ref ParseSymbol(std::string name);
   Ref ParseCall(std::string name);
   Ref ParseCharPrimary();
+  Ref ParseChoose();
+  Ref ParseEvent();
   Ref ParseBracket();
   Ref ParseGroup();
   Ref ParseSet();
   Ref ParseDelimited(std::string_view close, std::string function);
   Ref ParseBars();
+  void JoinAlignedRows();
   Ref ParseMatrix();
 
   // parser_bases.cc: numbers in other bases
@@ -90,6 +95,7 @@ class Parser {
   Ref ParseCommandNamed(const std::string& name);
   Ref ParseArgument(bool whole_number);
   Ref ParseFraction();
+  Ref ParseDerivative();
   Ref ParseRoot();
   Ref ParseFunction(const std::string& name);
   Ref FunctionArgument(const std::string& name);

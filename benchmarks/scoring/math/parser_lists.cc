@@ -262,6 +262,8 @@ char Parser::RelationMark(size_t& tokens) const {
 // "approximately 5": words in front of a number say nothing about it.
 void Parser::SkipLeadingText() {
   if (At().kind == Tok::kWord && IsCurrencyCode(At().text) && IsNumber(1)) Next();
+  // "in 1995", "the year 1995"
+  if (pos_ == 0 && At().kind == Tok::kWord && At().text == "in" && IsNumber(1)) Next();
   size_t ahead = 0;
   while (At(ahead).kind == Tok::kText && !IsConnective(LowerAscii(At(ahead).text))) ++ahead;
   if (ahead > 0 && (IsNumber(ahead) || IsCommand("$", ahead) || IsCommand("frac", ahead) || IsCommand("sqrt", ahead))) {
@@ -278,8 +280,8 @@ Ref Parser::ParseItem() {
   std::vector<Ref> members;
   std::string marks;
   if (mark != '\0') {
-    // "= 5" and "\approx 5" are 5; "> 5" is a relation of what was asked.
-    if (mark != '=' && mark != '~') {
+    // "= 5", "\approx 5" and "\sim 5" are 5; "> 5" is a relation of what was asked.
+    if (mark != '=' && mark != '~' && mark != 'S') {
       members.push_back(tree_.New(Kind::kSymbol, "?", {}));
       marks += mark;
     }
@@ -355,6 +357,13 @@ Ref Parser::ParseSetExpression() {
 Ref Parser::ParseRatio() {
   const size_t begin = pos_;
   Ref left = ParseAdditive();
+  // "3 to 2" between numbers.
+  const bool to = left != kNoRef && tree_.Is(left, Kind::kNumber) && At().kind == Tok::kWord && At().text == "to" && IsNumber(1);
+  if (to) {
+    Next();
+    const Ref right = ParseAdditive();
+    return right == kNoRef ? Fail("ratio") : tree_.New(Kind::kRatio, "", {left, right});
+  }
   if (left == kNoRef || colon_stops_ || !(IsChar(':') || IsCommand("colon")) || IsChar('=', 1)) return left;
   std::vector<Ref> parts = {left};
   bool clock = pos_ == begin + 1 && tokens_[begin].text.size() <= 2 && IsInteger(1) && At(1).text.size() == 2;

@@ -10,16 +10,8 @@ using std::string_view;
 
 constexpr size_t kMaxElements = 2000;  // of one bracket or matrix
 
-bool AllDigits(string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == string_view::npos; }
 bool AllUpper(string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
-Rational TenTo(int64_t exponent) {
-  const Rational ten(10);
-  Rational out(1);
-  for (int64_t i = 0; i < exponent; ++i) out *= ten;
-  return out;
 }
 
 }  // namespace
@@ -46,142 +38,6 @@ Ref Parser::ParsePrimary() {
     default:
       return Fail("no operand");
   }
-}
-
-// The digits of the number token at hand, with the groups behind thousands marks; moves behind them. A decimal comma
-// becomes a point.
-std::string Parser::TakeGroupedDigits() {
-  std::string digits = At().text;
-  const bool integer = IsInteger();
-  Next();
-  if (!integer) return digits;
-  const auto tight = [&](size_t ahead) { return At(ahead).gap == Gap::kNone || At(ahead).gap == Gap::kJoined; };
-  // How many tokens the mark in front of the next group takes, 0 for none.
-  const auto mark = [&]() -> size_t {
-    if (At().kind == Tok::kThousands && IsNumber(1)) return 2;
-    if ((IsChar(',') || IsChar('\'')) && IsNumber(1) && tight(0) && tight(1)) return 2;
-    if (IsNumber() && (At().gap == Gap::kThin || At().gap == Gap::kWide || At().gap == Gap::kJoined)) return 1;
-    return 0;
-  };
-  const auto group = [&](size_t ahead) {
-    const string_view text = At(ahead).text;
-    return text.size() >= 3 && AllDigits(text.substr(0, 3)) && (text.size() == 3 || text[3] == '.');
-  };
-  if (digits.size() > 3) {
-    // fall through to the decimal comma
-  } else {
-    while (const size_t length = mark()) {
-      const bool comma = IsChar(',');
-      if (!group(length - 1)) break;
-      if (length == 1 && digits.size() + 3 > 40) break;
-      if (comma) {
-        out_.thousands_commas = true;
-        if (commas_ == Commas::kSeparators) break;
-      }
-      digits += At(length - 1).text;
-      pos_ += length;
-      if (digits.find('.') != std::string::npos) return digits;
-    }
-    if (digits.size() > 3) return digits;
-  }
-  const bool decimal =
-      (IsChar(',') && tight(0) && IsInteger(1) && tight(1)) || (At().kind == Tok::kThousands && IsInteger(1));
-  if (decimal && !group(At().kind == Tok::kThousands ? 9999 : 1)) {
-    out_.decimal_commas = true;
-    if (commas_ == Commas::kDecimal || At().kind == Tok::kThousands) {
-      digits += "." + At(1).text;
-      pos_ += 2;
-    }
-  } else if (decimal && digits.size() > 3) {
-    out_.decimal_commas = true;
-    if (commas_ == Commas::kDecimal) {
-      digits += "." + At(1).text;
-      pos_ += 2;
-    }
-  }
-  return digits;
-}
-
-// 0.\overline{3}, 0.1\overline{23}, 0.\dot{3}: `digits` has a point.
-Ref Parser::ParseRepeating(std::string digits) {
-  Next();
-  const bool braced = IsChar('{');
-  if (braced) Next();
-  if (!IsInteger() || At().text.size() > 60) return Fail("repeating digits");
-  const std::string period = At().text;
-  Next();
-  if (braced) {
-    if (!IsChar('}')) return Fail("repeating digits");
-    Next();
-  }
-  const size_t places = digits.size() - digits.find('.') - 1;
-  if (digits.back() == '.') digits += '0';
-  const auto prefix = Rational::ParseDecimal(digits);
-  const auto repeated = Rational::ParseDecimal(period);
-  if (!prefix.has_value() || !repeated.has_value()) return Fail("number too long");
-  const Rational nines = TenTo(static_cast<int64_t>(period.size())) - Rational(1);
-  return tree_.Number(*prefix + *repeated / nines / TenTo(static_cast<int64_t>(places)));
-}
-
-// "1\frac{1}{10}" and "1 1/2": a whole number in front of a proper fraction is their sum.
-Ref Parser::ParseMixed(Ref whole) {
-  if (IsNumber() && IsInteger() && IsChar('/', 1) && IsInteger(2) && At().gap == Gap::kWide) {
-    const auto num = Rational::ParseDecimal(At().text);
-    const auto den = Rational::ParseDecimal(At(2).text);
-    if (!num.has_value() || !den.has_value() || !(*num < *den)) return whole;
-    pos_ += 3;
-    return tree_.Number(tree_[whole].value + *num / *den);
-  }
-  if (!IsCommand("frac") && !IsCommand("dfrac") && !IsCommand("tfrac")) return whole;
-  const size_t begin = pos_;
-  const std::vector<Token> saved(tokens_.begin() + static_cast<ptrdiff_t>(pos_),
-                                 tokens_.begin() + static_cast<ptrdiff_t>(std::min(pos_ + 8, tokens_.size())));
-  Next();
-  const Ref fraction = ParseFraction();
-  if (fraction == kNoRef) return kNoRef;
-  const bool plain = std::none_of(
-      tokens_.begin() + static_cast<ptrdiff_t>(begin + 1), tokens_.begin() + static_cast<ptrdiff_t>(pos_),
-      [](const Token& token) { return token.kind != Tok::kNumber && token.text != "{" && token.text != "}"; });
-  const Node& node = tree_[fraction];
-  if (node.kind == Kind::kNumber && node.value.Sign() > 0 && node.value < Rational(1) && plain) {
-    return tree_.Number(tree_[whole].value + node.value);
-  }
-  // A product: read the fraction again where the term expects it.
-  pos_ = begin;
-  std::copy(saved.begin(), saved.end(), tokens_.begin() + static_cast<ptrdiff_t>(begin));
-  return whole;
-}
-
-Ref Parser::ParseNumber() {
-  if (AtBaseNumber()) return ParseBaseNumber();
-  if (const Ref based = ParseBaseWord(); based != kNoRef || failed_) return based;
-  const std::string first = At().text;
-  const bool point = IsChar('.', 1) && At(1).gap == Gap::kNone;
-  const auto repeats = [&](size_t ahead) {
-    return (IsCommand("overline", ahead) || IsCommand("dot", ahead) || IsCommand("bar", ahead)) &&
-           At(ahead).gap == Gap::kNone;
-  };
-  if (point && repeats(2)) {
-    pos_ += 2;
-    return ParseRepeating(first + ".");
-  }
-  if (first.find('.') != std::string::npos && first.find_first_of("eE") == std::string::npos && repeats(1)) {
-    Next();
-    return ParseRepeating(first);
-  }
-  const std::string digits = TakeGroupedDigits();
-  const auto value = Rational::ParseDecimal(digits);
-  if (!value.has_value()) return Fail("number too long");
-  const size_t dot = digits.find('.');
-  const size_t exponent = digits.find_first_of("eE");
-  if (dot == std::string::npos && exponent == std::string::npos) {
-    const Ref whole = tree_.Number(*value);
-    return whole == kNoRef ? kNoRef : ParseMixed(whole);
-  }
-  const size_t end = std::min(exponent, digits.size());
-  const auto places = dot == std::string::npos ? 0 : static_cast<int32_t>(end - dot - 1);
-  const int32_t shift = exponent == std::string::npos ? 0 : std::stoi(digits.substr(exponent + 1));
-  return tree_.Literal(*value, places, shift - places);
 }
 
 Ref Parser::ParseSymbol(std::string name) {
@@ -224,6 +80,9 @@ bool Parser::IsPointBehind() const {
 // f(x), P(A), W(n), A(1, 2): a call; x(x+1) a product. f, g, h, F, G, H always call; other capitals when the argument
 // is one name or number.
 Ref Parser::ParseCall(std::string name) {
+  if (name == "P") {
+    if (const Ref event = ParseEvent(); event != kNoRef || failed_) return event;
+  }
   const bool callable = string_view("fghFGH").find(name[0]) != string_view::npos;
   const bool capital = name[0] >= 'A' && name[0] <= 'Z';
   const bool single =
@@ -246,6 +105,13 @@ Ref Parser::ParseWord() {
     Next();
     return ParseCommandNamed(std::string(*command));
   }
+  // dy/dx: a derivative.
+  const auto differential = [](string_view w) { return w.size() == 2 && w[0] == 'd' && w[1] >= 'a' && w[1] <= 'z'; };
+  if (differential(word) && IsChar('/', 1) && At(2).kind == Tok::kWord && differential(At(2).text)) {
+    const std::string name = word + "/" + At(2).text;
+    pos_ += 3;
+    return tree_.New(Kind::kSymbol, name, {});
+  }
   if (AllUpper(word) && word.size() > 1) {
     Next();
     return ParseSymbol(word);  // AB, ABC: a segment, a triangle
@@ -264,7 +130,51 @@ Ref Parser::ParseWord() {
   return symbol;
 }
 
+// {}_7C_2, ^7C_2, {}_{n}P_{k}: kNoRef, with nothing read, for anything else.
+Ref Parser::ParseChoose() {
+  const size_t open = IsChar('{') && IsChar('}', 1) ? 2 : 0;
+  if (!IsChar('_', open) && !IsChar('^', open)) return kNoRef;
+  const size_t braced = IsChar('{', open + 1) ? 1 : 0;
+  const size_t at = open + 1 + braced;
+  const bool one = IsInteger(at) || (At(at).kind == Tok::kWord && At(at).text.size() == 1);
+  const size_t letter = at + 1 + braced;
+  if (!one || (braced == 1 && !IsChar('}', at + 1)) || At(letter).kind != Tok::kWord) return kNoRef;
+  const std::string kind = At(letter).text;
+  if ((kind != "C" && kind != "P") || !IsChar('_', letter + 1)) return kNoRef;
+  pos_ += at;
+  const Ref n = ParseArgument(true);
+  pos_ += braced + 2;
+  const Ref k = ParseScript();
+  if (n == kNoRef || k == kNoRef) return failed_ ? kNoRef : Fail("choice");
+  if (kind == "C") return tree_.New(Kind::kFunction, "binom", {n, k});
+  return tree_.Div(tree_.New(Kind::kFunction, "fact", {n}), tree_.New(Kind::kFunction, "fact", {tree_.Sub(n, k)}));
+}
+
+// P(A \cup B), P(X > 3), P(A|B): one name, whatever is written of the event.
+Ref Parser::ParseEvent() {
+  int depth = 0;
+  bool event = false;
+  std::string name = "P";
+  size_t ahead = 0;
+  for (;; ++ahead) {
+    const Token& token = At(ahead);
+    if (token.kind == Tok::kEnd || ahead > 60) return kNoRef;
+    name += token.text;
+    const bool mark = token.kind == Tok::kChar && string_view("|=<>").find(token.text[0]) != string_view::npos;
+    const bool command = token.kind == Tok::kCommand && (token.text == "cup" || token.text == "cap" || token.text == "mid" ||
+                                                         token.text == "leq" || token.text == "geq" ||
+                                                         token.text == "le" || token.text == "ge" || token.text == "vert");
+    event = event || mark || command || token.kind == Tok::kText;
+    depth += IsChar('(', ahead) ? 1 : IsChar(')', ahead) ? -1 : 0;
+    if (depth == 0) break;
+  }
+  if (!event) return kNoRef;
+  pos_ += ahead + 1;
+  return tree_.New(Kind::kSymbol, std::move(name), {});
+}
+
 Ref Parser::ParseCharPrimary() {
+  if (const Ref choose = ParseChoose(); choose != kNoRef || failed_) return choose;
   switch (At().text[0]) {
     case '(':
       UnwrapBaseNumber();
@@ -404,11 +314,34 @@ Ref Parser::ParseBars() {
   return tree_.New(Kind::kFunction, "abs", {inside});
 }
 
+// align and its kin: "&" says nothing, and a row that begins with a relation goes on with the row before it.
+void Parser::JoinAlignedRows() {
+  int nested = 0;
+  for (size_t i = pos_; i + 1 < tokens_.size() && nested >= 0; ++i) {
+    if (tokens_[i].kind == Tok::kBegin) ++nested;
+    if (tokens_[i].kind == Tok::kEndEnv) --nested;
+    if (nested != 0) continue;
+    const bool ampersand = tokens_[i].kind == Tok::kChar && tokens_[i].text == "&";
+    size_t next = i + 1;
+    if (tokens_[next].kind == Tok::kChar && tokens_[next].text == "&") ++next;
+    size_t length = 0;
+    const size_t here = std::exchange(pos_, next);
+    const bool goes_on = tokens_[i].kind == Tok::kNewRow && RelationMark(length) != '\0';
+    pos_ = here;
+    if (!ampersand && !goes_on) continue;
+    tokens_.erase(tokens_.begin() + static_cast<ptrdiff_t>(i));
+    --i;
+  }
+}
+
 Ref Parser::ParseMatrix() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
   const std::string name = At().text;
   Next();
+  if (name.starts_with("align") || name.starts_with("gather") || name == "split" || name.starts_with("eqnarray")) {
+    JoinAlignedRows();
+  }
   std::vector<Ref> elements;
   std::vector<Ref> row;
   size_t columns = 0;

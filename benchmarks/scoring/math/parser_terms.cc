@@ -108,7 +108,7 @@ bool Parser::StartsFactor() const {
     case Tok::kBegin:
       return true;
     case Tok::kWord:
-      return !AtSeparatorWord() && token.text != "mod";
+      return !AtSeparatorWord() && token.text != "mod" && !(token.text == "to" && IsNumber(1));
     case Tok::kCommand:
       return StartsFactorCommand(token.text);
     case Tok::kChar:

@@ -1,4 +1,7 @@
 // Intervals, unions, inequalities and set-builders of one variable as parts of the real line.
+#include <flint/fmpq.h>
+#include <flint/fmpz.h>
+
 #include <algorithm>
 
 #include "benchmarks/scoring/math/compare.h"
@@ -261,10 +264,16 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
       const Ref zero = tree_.Number(Rational(0));
       if (node.text == "R") {
         region.pieces.push_back({Infinite(-1), Infinite(1)});
-      } else if (node.text == "R^+" || node.text == "R_+") {
-        region.pieces.push_back({End{.infinite = 0, .value = zero, .closed = false}, Infinite(1)});
-      } else if (node.text == "R^-") {
-        region.pieces.push_back({Infinite(-1), End{.infinite = 0, .value = zero, .closed = false}});
+        return region;
+      }
+      if (node.text.size() != 3 || node.text[0] != 'R') return std::nullopt;
+      // R^+, R_{\ge 0}, ...
+      const char sign = node.text[2];
+      const End end{.infinite = 0, .value = zero, .closed = sign == 'g' || sign == 'l'};
+      if (sign == '+' || sign == '>' || sign == 'g') {
+        region.pieces.push_back({end, Infinite(1)});
+      } else if (sign == '-' || sign == '<' || sign == 'l') {
+        region.pieces.push_back({Infinite(-1), end});
       } else {
         return std::nullopt;
       }
@@ -272,7 +281,14 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
     }
     case Kind::kSetBuilder: {
       Ref element = node.kids[0];
-      if (tree_.Is(element, Kind::kRelation)) element = tree_[element].kids[0];
+      if (tree_.Is(element, Kind::kRelation)) {
+        // Whole numbers are no part of the line.
+        const Node inner = tree_[element];
+        if (inner.text != "e" || !tree_.Is(inner.kids[1], Kind::kNamedSet) || tree_[inner.kids[1]].text != "R") {
+          return std::nullopt;
+        }
+        element = inner.kids[0];
+      }
       auto region = RegionOf(node.kids[1]);
       if (!region.has_value() || region->variable != tree_.Key(element)) return std::nullopt;
       region->variable.clear();
@@ -302,6 +318,33 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
     default:
       return std::nullopt;
   }
+}
+
+// {x in Z | 1 <= x <= 3} as {1, 2, 3}; kNoRef for anything else or more than kMaxPieces numbers.
+Ref Comparer::WholeNumbers(Ref builder) {
+  const std::vector<Ref> kids = tree_[builder].kids;
+  if (!tree_.Is(kids[0], Kind::kRelation) || tree_[kids[0]].text != "e") return kNoRef;
+  const std::vector<Ref> membership = tree_[kids[0]].kids;
+  const bool naturals = tree_[membership[1]].text == "N" || tree_[membership[1]].text == "Z^+";
+  if (!tree_.Is(membership[1], Kind::kNamedSet) || (!naturals && tree_[membership[1]].text != "Z")) return kNoRef;
+  const auto region = RegionOf(kids[1]);
+  if (!region.has_value() || region->variable != tree_.Key(membership[0])) return kNoRef;
+  std::vector<Ref> numbers;
+  for (const Piece& piece : region->pieces) {
+    const bool ends = piece.low.infinite == 0 && piece.high.infinite == 0 && tree_.Is(piece.low.value, Kind::kNumber) &&
+                      tree_.Is(piece.high.value, Kind::kNumber);
+    if (!ends || (naturals && tree_[piece.low.value].value.Sign() < 1)) return kNoRef;
+    const Rational low = tree_[piece.low.value].value;
+    const Rational high = tree_[piece.high.value].value;
+    Rational at;
+    fmpz_cdiv_q(fmpq_numref(at.mutable_raw()), fmpq_numref(low.raw()), fmpq_denref(low.raw()));
+    if (at == low && !piece.low.closed) at += Rational(1);
+    for (; at < high || (at == high && piece.high.closed); at += Rational(1)) {
+      if (numbers.size() >= kMaxPieces) return kNoRef;
+      numbers.push_back(tree_.Number(at));
+    }
+  }
+  return tree_.New(Kind::kSet, "", std::move(numbers));
 }
 
 Result Comparer::ComparePieces(const Region& a, const Region& b) {

@@ -179,6 +179,11 @@ Ref Comparer::Rewrite(Ref ref) {
       break;
     case Kind::kPow:
       if (is_matrix(node.kids[0])) better = MatrixPower(node.kids[0], node.kids[1]);
+      // (1, 2)^T
+      if (tree_.Is(node.kids[0], Kind::kBracket) && tree_.Is(node.kids[1], Kind::kSymbol) &&
+          (tree_[node.kids[1]].text == "T" || tree_[node.kids[1]].text == "top")) {
+        better = node.kids[0];
+      }
       break;
     case Kind::kFunction:
       if ((node.text == "det" || node.text == "abs") && is_matrix(node.kids[0])) {
@@ -186,6 +191,14 @@ Ref Comparer::Rewrite(Ref ref) {
         const auto n = static_cast<size_t>(inner.rows);
         if (n <= kMaxDeterminant && n * n == inner.kids.size()) better = Determinant(inner.kids, n);
       }
+      if ((node.text == "norm" || node.text == "abs") && better == kNoRef && node.kids.size() == 1) {
+        const Node inner = tree_[node.kids[0]];
+        const bool column = inner.kind == Kind::kMatrix && (inner.rows == 1 || static_cast<size_t>(inner.rows) == inner.kids.size());
+        if (inner.kind == Kind::kBracket || column) better = NormOf(inner.kids);
+      }
+      break;
+    case Kind::kSetBuilder:
+      better = WholeNumbers(ref);
       break;
     case Kind::kMatrix: {
       const auto n = static_cast<size_t>(node.rows);

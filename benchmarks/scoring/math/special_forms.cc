@@ -1,10 +1,9 @@
 // Whole answers that are no formulas (parser.h, ParseSpecialForm).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "benchmarks/scoring/math/clean.h"
+#include "benchmarks/scoring/math/dates.h"
 #include "benchmarks/scoring/math/parser.h"
 #include "benchmarks/scoring/math/parser_impl.h"
 #include "benchmarks/scoring/math/words.h"
@@ -26,75 +25,6 @@ std::vector<string_view> Words(string_view key) {
   return words;
 }
 
-// "20", "20th" -> 20.
-std::optional<int> DayOrYear(string_view word) {
-  for (const string_view suffix : {"th", "st", "nd", "rd"}) {
-    if (word.ends_with(suffix)) word.remove_suffix(2);
-  }
-  if (word.empty() || word.size() > 4 || word.find_first_not_of("0123456789") != string_view::npos) return std::nullopt;
-  return std::stoi(std::string(word));
-}
-
-// "June 20", "20th of June, 2008", "June 2008".
-Ref Date(Tree& tree, const std::vector<string_view>& words) {
-  if (words.size() < 2 || words.size() > 5) return kNoRef;
-  int month = 0;
-  std::string day;
-  std::string year;
-  for (const string_view word : words) {
-    if (word == "of") continue;
-    if (const auto found = MonthOf(word); found.has_value() && month == 0) {
-      month = *found;
-    } else if (const auto number = DayOrYear(word)) {
-      std::string& part = *number > 31 ? year : day;
-      if (!part.empty()) return kNoRef;
-      part = std::to_string(*number);
-    } else {
-      return kNoRef;
-    }
-  }
-  if (month == 0 || (day.empty() && year.empty())) return kNoRef;
-  return tree.New(Kind::kDate, fmt::format("{}-{}-{}", year, month, day), {});
-}
-
-// "6:30pm", "12 noon": hours 1 to 12 with am, pm, noon or midnight.
-Ref Time(Tree& tree, string_view cleaned) {
-  std::string compact;
-  const std::string lower = LowerAscii(cleaned);
-  for (size_t i = 0; i < lower.size(); ++i) {
-    const string_view rest = string_view(lower).substr(i);
-    for (const string_view command : {"\\text", "\\mbox", "\\mathrm"}) {
-      if (rest.starts_with(command)) i += command.size();
-    }
-    if (i < lower.size() && (IsAsciiLetter(lower[i]) || IsAsciiDigit(lower[i]))) compact += lower[i];
-  }
-  if (compact == "noon" || compact == "midnight") return tree.New(Kind::kTime, compact == "noon" ? "720" : "0", {});
-  const size_t begin = compact.find_first_not_of("0123456789");
-  if (begin == 0 || begin == string_view::npos || begin > 4) return kNoRef;
-  const string_view half = string_view(compact).substr(begin);
-  const bool am = half == "am" || half == "midnight";
-  const bool pm = half == "pm" || half == "noon";
-  if (!am && !pm) return kNoRef;
-  const string_view digits = string_view(compact).substr(0, begin);
-  const bool minutes = digits.size() > 2;
-  const int hour = std::stoi(std::string(digits.substr(0, minutes ? digits.size() - 2 : digits.size())));
-  const int minute = minutes ? std::stoi(std::string(digits.substr(digits.size() - 2))) : 0;
-  if (hour < 1 || hour > 12 || minute > 59) return kNoRef;
-  return tree.New(Kind::kTime, std::to_string((hour % 12 + (pm ? 12 : 0)) * 60 + minute), {});
-}
-
-// "1776-07-04".
-Ref IsoDate(Tree& tree, string_view cleaned) {
-  const string_view text = TrimSpaces(cleaned);
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return kNoRef;
-  for (const size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
-    if (!IsAsciiDigit(text[i])) return kNoRef;
-  }
-  const auto part = [&](size_t at, size_t size) { return std::stoi(std::string(text.substr(at, size))); };
-  if (part(5, 2) < 1 || part(5, 2) > 12 || part(8, 2) < 1 || part(8, 2) > 31) return kNoRef;
-  return tree.New(Kind::kDate, fmt::format("{}-{}-{}", part(0, 4), part(5, 2), part(8, 2)), {});
-}
-
 // "two thirds", "three and a half", "minus five", "two dozen": TextKey has dropped the articles.
 std::optional<Rational> NumberInWords(string_view key) {
   for (const string_view sign : {"minus ", "negative "}) {
@@ -104,6 +34,7 @@ std::optional<Rational> NumberInWords(string_view key) {
   }
   if (const auto whole = NumberWord(key)) return Rational(*whole);
   if (key == "half") return Rational(1, 2);
+  if (key == "quarter") return Rational(1, 4);
   if (key == "dozen") return Rational(12);
   if (key.ends_with(" dozen")) {
     const auto count = NumberWord(key.substr(0, key.size() - 6));
@@ -126,12 +57,90 @@ std::optional<Rational> NumberInWords(string_view key) {
   return whole + Rational(*above, *below);
 }
 
+// "a third": the article makes it a part, not an ordinal.
+std::optional<Rational> OnePart(string_view cleaned, string_view key) {
+  const auto below = LowerAscii(TrimSpaces(cleaned)).starts_with("a ") ? DenominatorWord(key) : std::nullopt;
+  return below.has_value() ? std::optional(Rational(1, *below)) : std::nullopt;
+}
+
+// "二十三", "三百零五", "五分之二".
+std::optional<Rational> ChineseNumber(string_view cleaned) {
+  const string_view text = TrimSpaces(cleaned);
+  if (text.size() > 36 || text.size() % 3 != 0 || text.empty()) return std::nullopt;
+  if (const size_t of = text.find("分之"); of != string_view::npos) {
+    const auto below = ChineseNumber(text.substr(0, of));
+    const auto above = ChineseNumber(text.substr(of + 6));
+    if (!below.has_value() || !above.has_value() || below->Sign() == 0) return std::nullopt;
+    return *above / *below;
+  }
+  constexpr string_view kDigits = "零一二三四五六七八九";
+  int64_t total = 0;
+  int64_t section = 0;
+  int64_t digit = -1;
+  for (size_t i = 0; i < text.size(); i += 3) {
+    const string_view mark = text.substr(i, 3);
+    const size_t at = kDigits.find(mark);
+    const int64_t scale = mark == "十" ? 10 : mark == "百" ? 100 : mark == "千" ? 1000 : mark == "万" ? 10000 : 0;
+    if (at != string_view::npos && at % 3 == 0) {
+      if (digit > 0) return std::nullopt;
+      digit = static_cast<int64_t>(at / 3);
+    } else if (mark == "两") {
+      digit = 2;
+    } else if (scale == 10000) {
+      total = (total + section + std::max<int64_t>(digit, 0)) * scale;
+      section = 0;
+      digit = -1;
+    } else if (scale > 0) {
+      section += (digit < 0 ? 1 : digit) * scale;
+      digit = -1;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return Rational(total + section + std::max<int64_t>(digit, 0));
+}
+
+// "square root of 2", "cube root of 5".
+Ref RootInWords(Tree& tree, string_view key) {
+  for (const auto& [words, index] : {std::pair<string_view, int64_t>{"square root of ", 2}, {"cube root of ", 3}}) {
+    if (!key.starts_with(words)) continue;
+    const string_view rest = key.substr(words.size());
+    auto value = Rational::ParseDecimal(rest);
+    if (const auto word = NumberWord(rest)) value = Rational(*word);
+    return value.has_value() ? tree.Pow(tree.Number(*value), tree.Number(Rational(1, index))) : kNoRef;
+  }
+  return kNoRef;
+}
+
+// "all real numbers except 1", "all reals except x = 1 and x = 2".
+Ref AllExcept(Tree& tree, string_view cleaned) {
+  const std::string lower = LowerAscii(cleaned);
+  const size_t except = lower.find("except");
+  if (except == string_view::npos || !TextKey(string_view(lower).substr(0, except)).starts_with("all real")) return kNoRef;
+  string_view rest = cleaned.substr(except + 6);
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '}')) rest.remove_prefix(1);
+  for (const string_view word : {"for ", "where ", "when "}) {
+    if (rest.starts_with(word)) rest.remove_prefix(word.size());
+  }
+  const Parsed parsed = ParseAnswer(tree, rest, Commas::kSeparators);
+  if (!parsed.ok || parsed.root == kNoRef) return kNoRef;
+  std::vector<Ref> holes = {parsed.root};
+  if (tree.Is(parsed.root, Kind::kList)) holes = tree[parsed.root].kids;
+  for (Ref& hole : holes) {
+    const Node& node = tree[hole];
+    if (node.kind == Kind::kRelation && node.text == "=" && node.kids.size() == 2) hole = node.kids[1];
+  }
+  const Ref set = tree.New(Kind::kSet, "", std::move(holes));
+  return tree.New(Kind::kMinus, "", {tree.New(Kind::kNamedSet, "R", {}), set});
+}
+
 // "no solution", "there are no real roots", "it has no solutions".
 bool SaysNothing(std::vector<string_view> words) {
   const auto in = [](string_view word, std::initializer_list<string_view> list) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
-  while (!words.empty() && in(words[0], {"there", "is", "are", "it", "equation", "system", "has"})) {
+  while (!words.empty() && in(words[0], {"there", "is", "are", "it", "equation", "system", "has", "so", "thus", "hence", "therefore",
+                                          "then", "we", "have"})) {
     words.erase(words.begin());
   }
   if (words.size() < 2 || words[0] != "no") return false;
@@ -161,15 +170,19 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   const std::string key = TextKey(cleaned);
   const std::vector<string_view> words = Words(key);
   if (words.empty()) return kNoRef;
-  if (const Ref date = Date(tree, words); date != kNoRef) return date;
-  if (const Ref date = IsoDate(tree, cleaned); date != kNoRef) return date;
-  if (const Ref time = Time(tree, cleaned); time != kNoRef) return time;
+  if (const Ref date = ParseDate(tree, words, cleaned); date != kNoRef) return date;
+  if (const Ref time = ParseTime(tree, words, cleaned); time != kNoRef) return time;
+  if (const auto weekday = WeekdayOf(key)) return tree.New(Kind::kText, std::string(*weekday), {});
   if (key == "yes" || key == "no" || key == "true" || key == "false") return tree.New(Kind::kText, key, {});
   if (const auto number = NumberInWords(key)) return tree.Number(*number);
+  if (const auto part = OnePart(cleaned, key)) return tree.Number(*part);
+  if (const auto number = ChineseNumber(cleaned)) return tree.Number(*number);
+  if (const Ref root = RootInWords(tree, key); root != kNoRef) return root;
+  if (const Ref rest = AllExcept(tree, cleaned); rest != kNoRef) return rest;
   if (SaysNothing(words) || OneOf(key, {"none", "empty set"})) {
     return tree.New(Kind::kSet, "", {});
   }
-  if (OneOf(key, {"undefined", "does not exist", "dne", "not defined"}))
+  if (OneOf(key, {"undefined", "does not exist", "dne", "not defined"}) || key.ends_with(" does not exist"))
     return tree.New(Kind::kConstant, "undefined", {});
   if (OneOf(key, {"infinite", "infinity", "infinitely many", "infinitely many solutions"})) {
     return tree.New(Kind::kConstant, "inf", {});

@@ -39,7 +39,8 @@ const Set& Units() {
               "way",         "ways",       "time",        "times",      "digit",       "digits",    "integer",
               "integers",    "piece",      "pieces",      "bit",        "bits",        "byte",      "bytes",
               "nickels",     "dimes",      "quarters",    "coins",      "marbles",     "apples",    "per",
-              "each",        "total",      "base",        "numbers",    "solutions",   "values",    "triangles",
+              "each",        "total",      "eggs",        "chips",      "bins",      "bells",     "ants",
+              "bees",        "beers",      "base",        "numbers",    "solutions",   "values",    "triangles",
               "kilo",        "kilos",      "g",           "m",          "s",           "l",         "h"};
   return *kUnits;
 }
@@ -76,7 +77,7 @@ constexpr std::array<string_view, 62> kAnswers = {
     "ответ:", "ответ —", "ответ -", "odpowiedź:", "cevap:", "đáp án:", "đáp án là", "jawaban:", "jawabannya adalah",
     "jibu ni"};
 
-constexpr std::array<string_view, 26> kAnswersMore = {"câu trả lời là",
+constexpr std::array<string_view, 43> kAnswersMore = {"câu trả lời là",
                                                       "câu trả lời:",
                                                       "odpowiedź to",
                                                       "cevap ",
@@ -99,6 +100,23 @@ constexpr std::array<string_view, 26> kAnswersMore = {"câu trả lời là",
                                                       "উত্তর:",
                                                       "উত্তর",
                                                       "คำตอบคือ",
+                                                      "απάντηση είναι",
+                                                      "התשובה היא",
+                                                      "svaret är",
+                                                      "svar:",
+                                                      "odpověď:",
+                                                      "odpověď je",
+                                                      "vastaus:",
+                                                      "válasz:",
+                                                      "răspuns:",
+                                                      "răspunsul este",
+                                                      "đáp số là",
+                                                      "đáp số:",
+                                                      "lösung ist",
+                                                      "lösung:",
+                                                      "ergebnis ist",
+                                                      "resultado es",
+                                                      "résultat est",
                                                       "คำตอบ:",
                                                       "సమాధానం:",
                                                       "απάντηση:"};
@@ -144,6 +162,28 @@ std::string LowerAscii(string_view text) {
   return out;
 }
 
+std::string LowerLetters(string_view text) {
+  std::string out = LowerAscii(text);
+  for (size_t i = 0; i + 1 < out.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(out[i]);
+    const auto next = static_cast<unsigned char>(out[i + 1]);
+    const auto set = [&](unsigned code) {
+      out[i] = static_cast<char>(0xC0 | (code >> 6));
+      out[i + 1] = static_cast<char>(0x80 | (code & 0x3F));
+    };
+    if (lead < 0xC3 || lead > 0xD0) continue;
+    const unsigned code = (lead & 0x1Fu) << 6 | (next & 0x3Fu);
+    if ((code >= 0xC0 && code <= 0xDE && code != 0xD7) || (code >= 0x391 && code <= 0x3A9) ||
+        (code >= 0x410 && code <= 0x42F)) {
+      set(code + 0x20);
+    } else if (code >= 0x400 && code <= 0x40F) {
+      set(code + 0x50);
+    }
+    ++i;
+  }
+  return out;
+}
+
 string_view TrimSpaces(string_view text) {
   while (!text.empty() && IsAsciiSpace(text.front())) text.remove_prefix(1);
   while (!text.empty() && IsAsciiSpace(text.back())) text.remove_suffix(1);
@@ -162,21 +202,23 @@ bool IsCurrencyCode(string_view word) {
 }
 
 bool IsPercentWord(string_view word) {
-  return word == "percent" || word == "pct" || word == "per cent" || word == "percents" || word == "percentage";
+  return word == "percent" || word == "prozent" || word == "por ciento" || word == "pour cent" || word == "pct" || word == "per cent" || word == "percents" || word == "percentage";
 }
 
 bool IsConnective(string_view word) {
   static const Set* const kWords =
-      new Set{"and", "or", "und", "et", "y", "oder", "ou", "o", "e", "и", "или", "和", "或", "&", "and/or", "或者"};
+      new Set{"and", "or", "und", "et", "y", "oder", "ou", "o", "e", "и", "или", "和", "或", "&", "and/or", "或者",
+              "ve", "och", "eller", "oraz", "lub", "dan", "atau"};
   return kWords->contains(word);
 }
 
 bool IsOrWord(string_view word) {
-  static const Set* const kWords = new Set{"or", "oder", "ou", "o", "или", "或", "and/or", "或者"};
+  static const Set* const kWords = new Set{"or", "oder", "ou", "o", "или", "或", "and/or", "或者", "eller", "lub", "atau"};
   return kWords->contains(word);
 }
 
 std::optional<int64_t> MultiplierOf(string_view word) {
+  if (word == "dozen") return 12;
   if (word == "hundred") return 100;
   if (word == "thousand") return 1000;
   if (word == "million" || word == "millions") return 1000000;
@@ -206,8 +248,11 @@ std::optional<int64_t> DenominatorWord(string_view word) {
   if (word.ends_with('s')) word.remove_suffix(1);
   if (word == "quarter") return 4;
   if (word == "hundredth") return 100;
-  constexpr std::array<string_view, 8> kNames = {"third",   "fourth", "fifth", "sixth",
-                                                 "seventh", "eighth", "ninth", "tenth"};
+  if (word == "thousandth") return 1000;
+  constexpr std::array<string_view, 18> kNames = {"third",      "fourth",     "fifth",       "sixth",      "seventh",
+                                                  "eighth",     "ninth",      "tenth",       "eleventh",   "twelfth",
+                                                  "thirteenth", "fourteenth", "fifteenth",   "sixteenth",  "seventeenth",
+                                                  "eighteenth", "nineteenth", "twentieth"};
   const auto* const found = std::find(kNames.begin(), kNames.end(), word);
   return found == kNames.end() ? std::nullopt : std::optional<int64_t>(3 + (found - kNames.begin()));
 }
@@ -221,12 +266,22 @@ std::optional<int> MonthOf(string_view word) {
   return std::nullopt;
 }
 
+std::optional<string_view> WeekdayOf(string_view word) {
+  constexpr std::array<string_view, 7> kDays = {"monday", "tuesday",  "wednesday", "thursday",
+                                                "friday", "saturday", "sunday"};
+  for (const string_view day : kDays) {
+    if (word == day || (word.size() >= 3 && word.size() <= 5 && day.starts_with(word))) return day;
+  }
+  return std::nullopt;
+}
+
 std::optional<string_view> PlainCommand(string_view word) {
   static const Set* const kSame = new Set{
       "sin",   "cos",   "tan",    "cot",   "sec",   "csc",   "arcsin", "arccos", "arctan", "arccot",  "sinh",  "cosh",
       "tanh",  "coth",  "log",    "ln",    "lg",    "exp",   "sqrt",   "cbrt",   "pi",     "theta",   "alpha", "beta",
       "gamma", "delta", "lambda", "omega", "phi",   "sigma", "mu",     "gcd",    "lcm",    "max",     "min",   "abs",
-      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon", "cis"};
+      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon", "cis",
+      "Re",    "Im"};
   static const auto* const kOther = new std::unordered_map<string_view, string_view>{
       {"oo", "infty"},         {"infinity", "infty"}, {"asin", "arcsin"}, {"acos", "arccos"},   {"atan", "arctan"},
       {"union", "cup"},        {"ceiling", "ceil"},   {"inf", "infty"},   {"arcsec", "arcsec"}, {"arccsc", "arccsc"},

@@ -14,6 +14,8 @@ bool IsAsciiDigit(char c);
 bool IsAsciiLetter(char c);
 bool IsAsciiSpace(char c);
 std::string LowerAscii(std::string_view text);
+// LowerAscii, and the capitals of Latin-1, Greek and Cyrillic.
+std::string LowerLetters(std::string_view text);
 std::string_view TrimSpaces(std::string_view text);
 
 bool IsUnit(std::string_view word);  // "cm", "feet", "dollars"
@@ -25,9 +27,10 @@ bool IsConnective(std::string_view word);               // "and", "or", "und", "
 bool IsOrWord(std::string_view word);                   // of those, the ones that mean "or"
 std::optional<int64_t> MultiplierOf(std::string_view);  // "million" -> 1000000
 std::optional<int64_t> NumberWord(std::string_view);    // "twenty-one", "three hundred"
-// "thirds" -> 3, to tenths, and hundredths.
+// "thirds" -> 3, to twentieths, and hundredths, thousandths.
 std::optional<int64_t> DenominatorWord(std::string_view word);
-std::optional<int> MonthOf(std::string_view word);  // "june", "jun" -> 6
+std::optional<int> MonthOf(std::string_view word);                   // "june", "jun" -> 6
+std::optional<std::string_view> WeekdayOf(std::string_view word);  // "wed", "wednesday" -> "wednesday"
 // "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.
 std::optional<std::string_view> PlainCommand(std::string_view word);
 bool IsGreek(std::string_view command);

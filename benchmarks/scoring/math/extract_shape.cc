@@ -1,0 +1,112 @@
+#include "benchmarks/scoring/math/extract_shape.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "benchmarks/scoring/math/words.h"
+
+namespace iha::scoring::math {
+namespace {
+
+using std::string_view;
+
+constexpr size_t kNone = string_view::npos;
+
+bool StopWord(string_view word) {
+  static const auto* const kWords = new std::unordered_set<string_view>{
+      "is",   "the", "it",  "of",    "to",   "be",   "we",   "so",   "for",   "are",  "was", "has", "not",
+      "no",   "its", "by",  "as",    "at",   "an",   "if",   "all",  "let",   "get",  "can", "our", "use",
+      "only", "que", "est", "un",    "une",  "de",   "la",   "le",   "il",    "donc", "der", "die", "das",
+      "ist",  "el",  "los", "there", "that", "this", "then", "thus", "hence", "from"};
+  return kWords->contains(word);
+}
+
+// A run of ASCII letters that belongs to prose, not to a formula.
+bool IsProse(string_view run) {
+  const std::string lower = LowerAscii(run);
+  if (StopWord(lower)) return true;
+  // Words of times and dates, and those that JoinAbout reads.
+  for (const string_view word : {"noon", "midnight", "clock", "past", "quarter", "half", "approximately", "about", "approx",
+                                 "roughly", "minus", "negative", "plus"}) {
+    if (lower == word) return false;
+  }
+  if (run.size() < 3 || PlainCommand(lower).has_value() || IsUnit(lower) || IsConnective(lower) ||
+      IsPercentWord(lower) || MonthOf(lower).has_value() || WeekdayOf(lower).has_value() || MultiplierOf(lower).has_value() ||
+      NumberWord(lower).has_value()) {
+    return false;
+  }
+  const bool capitals = std::all_of(run.begin(), run.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (capitals || std::is_sorted(run.begin(), run.end())) return false;
+  return run.size() >= 6 || lower.find_first_of("aeiouy") != std::string::npos;
+}
+
+}  // namespace
+
+bool IsDateLike(string_view text) {
+  if (text.size() > 40) return false;
+  const std::string lower = LowerAscii(text);
+  for (size_t i = 0; i < lower.size();) {
+    size_t end = i;
+    while (end < lower.size() && IsAsciiLetter(lower[end])) ++end;
+    if (end > i + 3 && MonthOf(string_view(lower).substr(i, end - i)).has_value()) return true;
+    i = end + 1;
+  }
+  return false;
+}
+
+Shape ShapeOf(string_view text) {
+  Shape shape;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\\') {
+      size_t start = i + 1;
+      while (start < text.size() && text[start] == '\\') ++start;  // escaped twice
+      size_t end = start;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const string_view name = text.substr(start, end - start);
+      const bool skips = name.starts_with("text") || name.starts_with("math") || name == "begin" || name == "end" ||
+                         name == "mbox" || name == "operatorname" || name == "angle" || name == "triangle";
+      if (skips && end < text.size() && text[end] == '{') end = std::min(text.find('}', end), text.size() - 1) + 1;
+      shape.formula = true;
+      i = std::max(end, i + 2);
+    } else if (IsAsciiLetter(c)) {
+      size_t end = i;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const bool glued = (i > 0 && (IsAsciiDigit(text[i - 1]) || text[i - 1] == '_')) ||
+                         (end < text.size() && IsAsciiDigit(text[end]));
+      ++shape.words;
+      if (!glued && IsProse(text.substr(i, end - i))) ++shape.prose;
+      i = end;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte == 0xCE || byte == 0xCF) {  // three Greek letters in a row are a word
+        size_t end = i;
+        while (end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80) ++end;
+        shape.prose += end - i >= 6 ? 1 : 0;
+        i = end;
+        continue;
+      }
+      // A connective and the marks of Chinese and Japanese sentences.
+      if (byte >= 0xE3 && (IsConnective(text.substr(i, 3)) || text.substr(i).starts_with("\u3001"))) {
+        i += 3;
+        continue;
+      }
+      if (byte >= 0xD0 && byte <= 0xD1) {  // a Cyrillic word
+        size_t end = i;
+        while (end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80) ++end;
+        if (!IsConnective(text.substr(i, end - i))) shape.prose += (end - i) / 2;
+        i = end;
+        continue;
+      }
+      if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
+      if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
+      shape.digits = shape.digits || IsAsciiDigit(c);
+      shape.formula = shape.formula || string_view("$^_=<>+*/[]{}|").find(c) != kNone;
+      ++i;
+    }
+  }
+  return shape;
+}
+
+}  // namespace iha::scoring::math
