@@ -103,7 +103,7 @@ std::optional<RobustAnswer> FromAnswerIs(string_view text) {
 
 }  // namespace
 
-std::optional<Boxed> LastBoxed(string_view text, size_t limit) {
+std::optional<Boxed> LastBoxed(string_view text, size_t limit, bool escapes) {
   // One pass from the right, with the matching brace of each "{" found by counting only inside its candidate; the
   // number of candidates is bounded.
   size_t pos = limit;
@@ -118,6 +118,10 @@ std::optional<Boxed> LastBoxed(string_view text, size_t limit) {
     if (open >= text.size() || text[open] != '{') continue;
     int depth = 0;
     for (size_t i = open; i < text.size(); ++i) {
+      if (escapes && text[i] == '\\') {
+        ++i;
+        continue;
+      }
       if (text[i] == '{') ++depth;
       if (text[i] == '}' && --depth == 0) return Boxed{pos, text.substr(open + 1, i - open - 1)};
     }

@@ -31,6 +31,7 @@ struct Boxed {
   size_t begin = 0;
   std::string_view content;
 };
-std::optional<Boxed> LastBoxed(std::string_view text, size_t limit);
+// `escapes`: a brace behind a backslash neither opens nor closes ("\boxed{\left\{ ... \right.}").
+std::optional<Boxed> LastBoxed(std::string_view text, size_t limit, bool escapes = false);
 
 }  // namespace iha::scoring

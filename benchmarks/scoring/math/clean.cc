@@ -116,6 +116,7 @@ const std::unordered_map<char32_t, const char*>& Symbols() {
                                                                                 {U'\u20B4', "\\$ "},
                                                                                 {U'\u20A6', "\\$ "},
                                                                                 {U'\u0E3F', "\\$ "},
+                                                                                {U'\u2236', ":"},
                                                                                 {U'\u00A0', " "},
                                                                                 {U'\u2009', "\\,"},
                                                                                 {U'\u202F', "\\,"},
@@ -242,6 +243,12 @@ std::string WithAsciiForms(string_view text) {
     }
     const auto* const zero = std::find_if(kDigitZeros.begin(), kDigitZeros.end(),
                                           [c](char32_t first) { return c >= first && c <= first + 9; });
+    // "\u8d1f5": minus five.
+    if (c == U'\u8D1F' && i + length < text.size() && IsAsciiDigit(text[i + length])) {
+      out += '-';
+      i += length;
+      continue;
+    }
     const bool wide = c >= U'\uFF01' && c <= U'\uFF5E' && c != U'\uFF04' && c != U'\uFF3C';  // no "$", no backslash
     if (zero != kDigitZeros.end()) {
       out += static_cast<char>('0' + (c - *zero));

@@ -111,6 +111,7 @@ class Comparer {
   Ref Determinant(const std::vector<Ref>& cells, size_t n);
   Ref Transpose(const Node& matrix);
   Ref Inverse(const Node& matrix);
+  Ref RepeatedNames(const Node& list);
   Ref MatrixPower(Ref matrix, Ref exponent);
 
   Tree& tree_;

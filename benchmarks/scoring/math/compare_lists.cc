@@ -242,7 +242,11 @@ std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
     x = Distinct(std::move(x));
     y = Distinct(std::move(y));
   }
-  return CompareUnordered(std::move(x), std::move(y), "list");
+  Result result = CompareUnordered(x, y, "list");
+  // "1/2 or 0.5" is one value.
+  const auto alternatives = [&](Ref ref) { return tree_.Is(ref, Kind::kList) && tree_[ref].text == "or"; };
+  if (result.outcome == MathOutcome::kEqual || (!alternatives(a) && !alternatives(b))) return result;
+  return CompareUnordered(Distinct(std::move(x)), Distinct(std::move(y)), "list");
 }
 
 // Two times of day, or two ratios up to a factor, or a ratio of two against its quotient.

@@ -11,6 +11,10 @@ bool IsCapitals(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
+bool IsTrigName(const std::string& name) {
+  return name == "sin" || name == "cos" || name == "tan" || name == "cot" || name == "sec" || name == "csc";
+}
+
 }  // namespace
 
 // A name, f(n), |AB|, \angle ABC, \cos A, AB:CD, or a tuple of names.
@@ -27,7 +31,11 @@ bool Comparer::IsName(Ref ref) const {
     case Kind::kConstant:
       return node.text == "e" || node.text == "i";
     case Kind::kFunction:
-      return names() && node.text != "fact" && node.text != "binom";
+      return (names() && node.text != "fact" && node.text != "binom") ||
+             (IsTrigName(node.text) && HasSymbols(tree_, ref));
+    case Kind::kPow:
+      // \cos^2 A
+      return tree_.Is(node.kids[0], Kind::kFunction) && tree_.Is(node.kids[1], Kind::kNumber) && IsName(node.kids[0]);
     case Kind::kBracket:
     case Kind::kRatio:
       return names();
@@ -57,9 +65,8 @@ bool Comparer::IsNameSum(Ref ref) const {
   if (node.kind == Kind::kSymbol || node.kind == Kind::kApply) return true;
   if (node.kind == Kind::kPow) return tree_.IsNumber(node.kids[1], -1) && IsNameSum(node.kids[0]);
   if (node.kind != Kind::kAdd && node.kind != Kind::kMul) return false;
-  return std::all_of(node.kids.begin(), node.kids.end(), [&](Ref kid) {
-    return IsNameSum(kid) || (node.kind == Kind::kMul && tree_.IsNumber(kid, -1));
-  });
+  return std::all_of(node.kids.begin(), node.kids.end(),
+                     [&](Ref kid) { return IsNameSum(kid) || (node.kind == Kind::kMul && tree_.IsNumber(kid, -1)); });
 }
 
 Ref Comparer::ValueOf(Ref ref) const {

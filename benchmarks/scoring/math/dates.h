@@ -1,5 +1,5 @@
-// dates.h: dates and times of day as whole answers (docs/grading.md, rules `time` and `date`). Pure apart from the nodes
-// they add.
+// dates.h: dates and times of day as whole answers (docs/grading.md, rules `time` and `date`). Pure apart from the
+// nodes they add.
 #pragma once
 
 #include <string_view>

@@ -142,7 +142,8 @@ std::optional<char> BareChoice(string_view answer) {
   if (parenthesised) return text[1];
   if (text.size() == 1 && IsChoiceLetter(text[0])) return text[0];
   if (text.size() >= 2 && IsChoiceLetter(text[0]) &&
-      (text[1] == ')' || (text.size() > 2 && text[1] == '.' && text[2] == ' ')))
+      (text[1] == ')' || (text.size() > 3 && text[1] == ':' && text[2] == ' ' && !IsChoiceLetter(text[3])) ||
+       (text.size() > 2 && text[1] == '.' && text[2] == ' ')))
     return text[0];
   return NativeLetter(text);
 }

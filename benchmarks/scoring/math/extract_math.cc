@@ -73,13 +73,19 @@ bool OnlyJoins(string_view gap) {
   return true;
 }
 
+// The last box whose braces balance without the escaped ones, else with them.
+std::optional<Boxed> LastBox(string_view text, size_t limit) {
+  const auto box = LastBoxed(text, limit, true);
+  return box.has_value() ? box : LastBoxed(text, limit);
+}
+
 struct Boxes {
   std::string answer;
   size_t end = 0;  // behind the last box
 };
 
 std::optional<Boxes> LastBoxes(string_view text) {
-  auto box = LastBoxed(text, text.size());
+  auto box = LastBox(text, text.size());
   if (!box.has_value()) return std::nullopt;
   const auto end_of = [&](const Boxed& b) {
     return static_cast<size_t>(b.content.data() - text.data()) + b.content.size() + 1;
@@ -88,7 +94,7 @@ std::optional<Boxes> LastBoxes(string_view text) {
   out.end = end_of(*box);
   std::vector<string_view> parts = {box->content};
   for (int i = 0; i < kMaxBoxes; ++i) {
-    const auto before = LastBoxed(text, box->begin);
+    const auto before = LastBox(text, box->begin);
     if (!before.has_value() || end_of(*before) > box->begin) break;
     if (!OnlyJoins(text.substr(end_of(*before), box->begin - end_of(*before)))) break;
     if (std::find(parts.begin(), parts.end(), before->content) == parts.end()) parts.push_back(before->content);
@@ -179,10 +185,12 @@ std::optional<Segment> LastPlainNumber(string_view text, size_t limit) {
 
 // "2 hours and 30 minutes" at the end of a sentence: all of it, not its last number.
 std::string LastQuantity(string_view text) {
-  while (!text.empty() && (text.back() == '.' || IsAsciiSpace(text.back()) || text.back() == '*')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == '.' || IsAsciiSpace(text.back()) || text.back() == '*'))
+    text.remove_suffix(1);
   const size_t from = text.size() > kQuantityTail ? text.size() - kQuantityTail : 0;
   for (size_t i = from; i < text.size(); ++i) {
-    if (!IsAsciiDigit(text[i]) || (i > 0 && (IsAsciiDigit(text[i - 1]) || string_view(".,/").find(text[i - 1]) != kNone)))
+    if (!IsAsciiDigit(text[i]) ||
+        (i > 0 && (IsAsciiDigit(text[i - 1]) || string_view(".,/").find(text[i - 1]) != kNone)))
       continue;
     const string_view tail = text.substr(i);
     const auto quantity = ParseQuantity(tail);
@@ -309,29 +317,6 @@ std::string CurrencyNumber(string_view sentence) {
   return "";
 }
 
-// "Yes, it converges": the word in front of the comma.
-string_view YesOrNo(string_view text) {
-  size_t end = 0;
-  while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-  const std::string word = LowerAscii(text.substr(0, end));
-  const bool says = word == "yes" || word == "no" || word == "true" || word == "false";
-  return says && end < text.size() && string_view(",.;:").find(text[end]) != kNone ? text.substr(0, end) : string_view();
-}
-
-// "The function is even": what is said of it, for a few words that hold no mathematics.
-string_view SaidOf(string_view text) {
-  while (!text.empty() && text.back() == '.') text.remove_suffix(1);
-  const size_t verb = text.rfind(" is ");
-  if (verb == kNone) return "";
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool lone = IsAsciiLetter(text[i]) && (i == 0 || text[i - 1] == ' ') && (i + 1 == text.size() || text[i + 1] == ' ');
-    if ((!IsAsciiLetter(text[i]) && text[i] != ' ') || (lone && text[i] != 'a' && text[i] != 'A')) return "";
-  }
-  const string_view said = TrimSpaces(text.substr(verb + 4));
-  const bool subject = LowerAscii(text).starts_with("the ");
-  return subject && std::count(said.begin(), said.end(), ' ') < 3 ? said : string_view();
-}
-
 // What is stated behind "the answer is".
 std::string FromStatement(string_view text) {
   text = Strip(text.substr(0, 4 * kSentence));
@@ -362,27 +347,6 @@ std::string FromStatement(string_view text) {
   if (const string_view said = SaidOf(sentence); !said.empty()) return std::string(said);
   if (shape.words <= kMaxWholeWords) return std::string(sentence);
   return "";
-}
-
-// The content of the last <answer>...</answer>, "" when there is none.
-string_view AnswerTag(string_view text) {
-  const size_t open = text.rfind("<answer>");
-  if (open == kNone) return "";
-  const string_view rest = text.substr(open + 8);
-  return TrimSpaces(rest.substr(0, rest.find("</answer>")));
-}
-
-// Markdown around all of a short text: "**42**", "`42`", "#### 42".
-string_view WithoutMarkdown(string_view text) {
-  text = TrimSpaces(text);
-  while (!text.empty() && (text.front() == '#' || text.front() == '>')) text = TrimSpaces(text.substr(1));
-  for (const string_view mark : {"```", "**", "__", "*", "`"}) {
-    const bool around = text.size() > 2 * mark.size() && text.starts_with(mark) && text.ends_with(mark);
-    if (around && text.substr(mark.size(), text.size() - 2 * mark.size()).find(mark) == kNone) {
-      text = TrimSpaces(text.substr(mark.size(), text.size() - 2 * mark.size()));
-    }
-  }
-  return text;
 }
 
 // Special tokens of chat templates end the text.
@@ -419,7 +383,9 @@ bool IsWholeAnswer(string_view text) {
   const Shape shape = ShapeOf(text);
   if (shape.prose == 0 || (IsDateLike(text) && shape.words <= 4)) return true;
   if (const std::string lower = LowerAscii(text.substr(0, 16));
-      shape.words <= kMaxWholeWords && (lower.starts_with("square root of ") || lower.starts_with("cube root of "))) {
+      shape.words <= kMaxWholeWords &&
+      (lower.starts_with("square root of ") || lower.starts_with("cube root of ") || lower.starts_with("all real") ||
+       lower.starts_with("the square root") || NumbersJoined(text))) {
     return true;
   }
   if (text.find_first_of(" \n\t") == kNone) {
@@ -449,7 +415,8 @@ MathAnswer ExtractFrom(string_view text) {
   const size_t strong = BehindLastPhrase(lower, true, from);
   if (strong != kNone && !(boxes.has_value() && strong < from)) {
     std::string answer = FromStatement(text.substr(offset + strong));
-    const bool box = LastBoxed(text, text.size()).has_value() && LastBoxed(text, text.size())->begin >= offset + strong;
+    const auto last = LastBox(text, text.size());
+    const bool box = last.has_value() && last->begin >= offset + strong;
     if (!answer.empty() && !box) return {std::move(answer), "final answer"};
   }
   if (boxes.has_value() && !TrimSpaces(boxes->answer).empty()) return {boxes->answer, "boxed"};

@@ -27,13 +27,13 @@ bool IsProse(string_view run) {
   const std::string lower = LowerAscii(run);
   if (StopWord(lower)) return true;
   // Words of times and dates, and those that JoinAbout reads.
-  for (const string_view word : {"noon", "midnight", "clock", "past", "quarter", "half", "approximately", "about", "approx",
-                                 "roughly", "minus", "negative", "plus"}) {
+  for (const string_view word : {"noon", "midnight", "clock", "past", "quarter", "half", "approximately", "about",
+                                 "approx", "roughly", "minus", "negative", "plus"}) {
     if (lower == word) return false;
   }
   if (run.size() < 3 || PlainCommand(lower).has_value() || IsUnit(lower) || IsConnective(lower) ||
-      IsPercentWord(lower) || MonthOf(lower).has_value() || WeekdayOf(lower).has_value() || MultiplierOf(lower).has_value() ||
-      NumberWord(lower).has_value()) {
+      IsPercentWord(lower) || MonthOf(lower).has_value() || WeekdayOf(lower).has_value() ||
+      MultiplierOf(lower).has_value() || NumberWord(lower).has_value()) {
     return false;
   }
   const bool capitals = std::all_of(run.begin(), run.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
@@ -107,6 +107,57 @@ Shape ShapeOf(string_view text) {
     }
   }
   return shape;
+}
+
+string_view YesOrNo(string_view text) {
+  size_t end = 0;
+  while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+  const std::string word = LowerAscii(text.substr(0, end));
+  const bool says = word == "yes" || word == "no" || word == "true" || word == "false";
+  return says && end < text.size() && string_view(",.;:").find(text[end]) != kNone ? text.substr(0, end)
+                                                                                   : string_view();
+}
+
+string_view SaidOf(string_view text) {
+  while (!text.empty() && text.back() == '.') text.remove_suffix(1);
+  const size_t verb = text.rfind(" is ");
+  if (verb == kNone) return "";
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool lone =
+        IsAsciiLetter(text[i]) && (i == 0 || text[i - 1] == ' ') && (i + 1 == text.size() || text[i + 1] == ' ');
+    if ((!IsAsciiLetter(text[i]) && text[i] != ' ') || (lone && text[i] != 'a' && text[i] != 'A')) return "";
+  }
+  const string_view said = TrimSpaces(text.substr(verb + 4));
+  const bool subject = LowerAscii(text).starts_with("the ");
+  return subject && std::count(said.begin(), said.end(), ' ') < 3 ? said : string_view();
+}
+
+string_view AnswerTag(string_view text) {
+  const size_t open = text.rfind("<answer>");
+  if (open == kNone) return "";
+  const string_view rest = text.substr(open + 8);
+  return TrimSpaces(rest.substr(0, rest.find("</answer>")));
+}
+
+string_view WithoutMarkdown(string_view text) {
+  text = TrimSpaces(text);
+  while (!text.empty() && (text.front() == '#' || text.front() == '>')) text = TrimSpaces(text.substr(1));
+  for (const string_view mark : {"```", "**", "__", "*", "`"}) {
+    const bool around = text.size() > 2 * mark.size() && text.starts_with(mark) && text.ends_with(mark);
+    if (around && text.substr(mark.size(), text.size() - 2 * mark.size()).find(mark) == kNone) {
+      text = TrimSpaces(text.substr(mark.size(), text.size() - 2 * mark.size()));
+    }
+  }
+  return text;
+}
+
+bool NumbersJoined(string_view text) {
+  const auto number = [](string_view part) { return !part.empty() && part.find_first_not_of("0123456789.") == kNone; };
+  for (const string_view join : {" to ", " out of "}) {
+    const size_t at = text.find(join);
+    if (at != kNone && number(text.substr(0, at)) && number(text.substr(at + join.size()))) return true;
+  }
+  return false;
 }
 
 }  // namespace iha::scoring::math

@@ -1,4 +1,5 @@
-// extract_shape.h: what a piece of text consists of: words of prose, digits, marks of mathematics. Pure; linear.
+// extract_shape.h: what a piece of text consists of (words of prose, digits, marks of mathematics) and what dresses it.
+// Pure; linear.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +19,16 @@ Shape ShapeOf(std::string_view text);
 
 // A short text that names a month.
 bool IsDateLike(std::string_view text);
+
+// "Yes, it converges": the word in front of the comma; "" when the text says neither yes, no, true nor false.
+std::string_view YesOrNo(std::string_view text);
+// "The function is even": what is said of it, for a few words that hold no mathematics; else "".
+std::string_view SaidOf(std::string_view text);
+// "3 to 2", "7 out of 10".
+bool NumbersJoined(std::string_view text);
+// The content of the last <answer>...</answer>, "" when there is none.
+std::string_view AnswerTag(std::string_view text);
+// A short text without the markdown around all of it: "**42**", "`42`", "#### 42".
+std::string_view WithoutMarkdown(std::string_view text);
 
 }  // namespace iha::scoring::math

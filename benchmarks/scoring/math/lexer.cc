@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <utility>
 
 #include "benchmarks/scoring/math/words.h"
 #include "common/text.h"
@@ -35,31 +35,6 @@ bool IsSizeCommand(string_view name) {
 
 bool IsCurrencyCommand(string_view name) {
   return Among(name, {"pounds", "pound", "textsterling", "euro", "texteuro", "yen", "textyen", "textdollar"});
-}
-
-// "m\cdot s^{-2}", "kg\,m/s^2": names of units with what joins them.
-bool IsUnitProduct(string_view text) {
-  bool any = false;
-  for (size_t i = 0; i < text.size();) {
-    if (IsAsciiLetter(text[i])) {
-      size_t end = i;
-      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-      const string_view word = text.substr(i, end - i);
-      if (!IsUnitLetter(word) && !IsUnit(LowerAscii(word))) return false;
-      any = true;
-      i = end;
-    } else if (text[i] == '\\') {
-      size_t end = i + 1;
-      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-      if (end > i + 1 && !Among(text.substr(i + 1, end - i - 1), {"cdot", "times", "text", "mathrm"})) return false;
-      i = std::max(end, i + 2);
-    } else if (string_view(" ^{}-/.*0123456789").find(text[i]) == string_view::npos) {
-      return false;
-    } else {
-      ++i;
-    }
-  }
-  return any;
 }
 
 // "A, B", "A and C": single letters with what joins them.
@@ -110,6 +85,10 @@ class Lexer {
         ++i;
       } else if (IsAsciiDigit(c) || (c == '.' && i + 1 < text.size() && IsAsciiDigit(text[i + 1]))) {
         i = ScanNumber(text, i);
+      } else if (const size_t accented = AccentedWord(text, i); accented > 0) {
+        // "años", "kilómetros": no mathematics is written so.
+        Push(Tok::kText, text.substr(i, accented));
+        i += accented;
       } else if (IsAsciiLetter(c)) {
         i = ScanWord(text, i);
       } else if (c == '\\') {
@@ -131,6 +110,20 @@ class Lexer {
         i += length;
       }
     }
+  }
+
+  // The length of a word that holds a Latin letter with an accent; 0 for any other.
+  static size_t AccentedWord(string_view text, size_t i) {
+    size_t end = i;
+    bool accented = false;
+    while (end < text.size()) {
+      const auto byte = static_cast<unsigned char>(text[end]);
+      const bool letter = byte >= 0xC3 && byte <= 0xC5 && end + 1 < text.size();
+      if (!IsAsciiLetter(text[end]) && !letter) break;
+      accented = accented || letter;
+      end += letter ? 2 : 1;
+    }
+    return accented ? end - i : 0;
   }
 
   static bool IsBracedComma(string_view text, size_t i) {
@@ -279,6 +272,14 @@ class Lexer {
       const size_t mark = SkipBlanks(text, end);
       const bool sided = name == "left" || name == "right";
       if (sided && mark < text.size() && text[mark] == '.') return mark + 1;
+      // "\left\{ \begin{array} ... \right.": a system.
+      const size_t inner = name == "left" && text.substr(std::min(mark, text.size())).starts_with("\\{")
+                               ? SkipBlanks(text, mark + 2)
+                               : text.size();
+      if (text.substr(std::min(inner, text.size())).starts_with("\\begin") && OpensOnly(text, inner)) {
+        system_ = true;
+        return inner;
+      }
       if (sided && mark < text.size() && text[mark] == '|') {
         Push(Tok::kCommand, name == "left" ? "lvert" : "rvert");
         return mark + 1;
@@ -321,6 +322,15 @@ class Lexer {
     return i + 2;
   }
 
+  // The environment at `begin` ends in "\right.".
+  static bool OpensOnly(string_view text, size_t begin) {
+    const size_t end = text.find("\\end{", begin);
+    const size_t close = end == string_view::npos ? end : text.find('}', end);
+    if (close == string_view::npos) return false;
+    const string_view rest = text.substr(SkipBlanks(text, close + 1));
+    return rest.starts_with("\\right.") || rest.starts_with("\\right .");
+  }
+
   size_t ScanEnvironment(string_view text, size_t end, bool begin) {
     const size_t open = SkipBlanks(text, end);
     const size_t close = open < text.size() && text[open] == '{' ? text.find('}', open) : string_view::npos;
@@ -333,7 +343,8 @@ class Lexer {
     size_t at = close + 1;
     depth_ += begin ? 1 : -1;
     depth_ = std::max(depth_, 0);
-    Push(begin ? Tok::kBegin : Tok::kEndEnv, name);
+    const bool system = begin && std::exchange(system_, false);
+    Push(begin ? Tok::kBegin : Tok::kEndEnv, system ? string_view("cases") : name);
     if (begin && (name == "array" || name == "tabular")) {
       at = SkipBlanks(text, at);
       const size_t columns = at < text.size() && text[at] == '{' ? Closing(text, at) : string_view::npos;
@@ -425,10 +436,35 @@ class Lexer {
   size_t max_tokens_;
   TokenList list_;
   Gap gap_ = Gap::kNone;
-  int depth_ = 0;  // open environments
+  int depth_ = 0;        // open environments
+  bool system_ = false;  // the next one is a system of equations
 };
 
 }  // namespace
+
+bool IsUnitProduct(string_view text) {
+  bool any = false;
+  for (size_t i = 0; i < text.size();) {
+    if (IsAsciiLetter(text[i])) {
+      size_t end = i;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      const string_view word = text.substr(i, end - i);
+      if (!IsUnitLetter(word) && !IsUnit(LowerAscii(word))) return false;
+      any = true;
+      i = end;
+    } else if (text[i] == '\\') {
+      size_t end = i + 1;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      if (end > i + 1 && !Among(text.substr(i + 1, end - i - 1), {"cdot", "times", "text", "mathrm"})) return false;
+      i = std::max(end, i + 2);
+    } else if (string_view(" ^{}-/.*0123456789").find(text[i]) == string_view::npos) {
+      return false;
+    } else {
+      ++i;
+    }
+  }
+  return any;
+}
 
 TokenList Tokenize(string_view cleaned, size_t max_tokens) { return Lexer(cleaned, max_tokens).Run(); }
 

@@ -41,6 +41,9 @@ struct TokenList {
   std::vector<Token> tokens;  // ends with a kEnd token
   bool complete = true;
 };
+// "m\cdot s^{-2}", "kg\,m/s^2": names of units with what joins them.
+bool IsUnitProduct(std::string_view text);
+
 TokenList Tokenize(std::string_view cleaned, size_t max_tokens);
 
 }  // namespace iha::scoring::math

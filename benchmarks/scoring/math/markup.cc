@@ -88,7 +88,8 @@ void AboutAsMark(std::string& text) {
       const size_t open = text.rfind('{', begin);
       const size_t command = open == kNone ? kNone : text.rfind('\\', open);
       const size_t close = text.find('}', end);
-      const bool inside = command != kNone && close != kNone && string_view(text).substr(command).starts_with("\\text") &&
+      const bool inside = command != kNone && close != kNone &&
+                          string_view(text).substr(command).starts_with("\\text") &&
                           SaysAbout(string_view(text).substr(open + 1, close - open - 1));
       if (inside) {
         text.replace(command, close + 1 - command, "\\approx ");
@@ -196,7 +197,8 @@ void DropCurrencyLetters(std::string& text) {
     while (begin > 0 && text[begin - 1] >= 'A' && text[begin - 1] <= 'Z') --begin;
     const string_view letters = string_view(text).substr(begin, end - begin);
     const bool bare = begin == 0 || (text[begin - 1] != '\\' && !IsAsciiLetter(text[begin - 1]));
-    const bool code = Among(letters, {"US", "HK", "NZ", "AU", "CA"}) || (escaped && Among(letters, {"R", "C", "A", "S"}));
+    const bool code = Among(letters, {"US", "HK", "NZ", "AU", "CA"}) ||
+                      (escaped && Among(letters, {"R", "C", "A", "S"})) || (begin == 0 && letters == "R");
     size_t value = SkipBlanks(text, at + 1);
     if (value < text.size() && text[value] == '}') value = SkipBlanks(text, value + 1);
     if (bare && code && DigitsAt(text, value) > 0) {
@@ -237,7 +239,8 @@ void DotsBehindDecimals(std::string& text) {
       if (block > 0) {
         std::string period = "\\overline{" + text.substr(end - block, block) + "}";
         size_t first = end - block;
-        while (first >= begin + block && text.compare(first - block, block, text, end - block, block) == 0) first -= block;
+        while (first >= begin + block && text.compare(first - block, block, text, end - block, block) == 0)
+          first -= block;
         text.replace(first, end - first, period);
       }
       break;
@@ -317,6 +320,33 @@ void PlainTexForms(std::string& text) {
   }
 }
 
+// "<1, 2>" and "{x | x > 0}" as whole answers.
+void PlainBrackets(std::string& text) {
+  const size_t first = text.find_first_not_of(" $");
+  const size_t last = text.find_last_not_of(" $.");
+  if (first == kNone || last <= first) return;
+  const string_view inside = string_view(text).substr(first + 1, last - first - 1);
+  if (text[first] == '<' && text[last] == '>' && inside.find(',') != kNone && inside.find_first_of("<>") == kNone) {
+    text = "\\langle " + std::string(inside) + "\\rangle ";
+  } else if (text[first] == '{' && text[last] == '}' && inside.find_first_of("|:") != kNone &&
+             inside.find_first_of("{}\\") == kNone) {
+    text = "\\{" + std::string(inside) + "\\}";
+  }
+}
+
+// "minus 5", "7 out of 10", "2 & 3".
+void PlainWords(std::string& text) {
+  for (const string_view word : {"minus ", "negative ", "Minus ", "Negative "}) {
+    const size_t at = text.find(word);
+    if (at == kNone || (at > 0 && IsAsciiLetter(text[at - 1]))) continue;
+    const size_t value = SkipBlanks(text, at + word.size());
+    if (value < text.size() && IsAsciiDigit(text[value])) text.replace(at, word.size(), "-");
+  }
+  const size_t of = text.find(" out of ");
+  if (of != kNone && of > 0 && IsAsciiDigit(text[of - 1]) && DigitsAt(text, of + 8) > 0) text.replace(of, 8, "/");
+  if (text.find(" & ") != kNone && text.find("\\begin") == kNone) Replace(text, " & ", " and ");
+}
+
 }  // namespace
 
 std::string PlainMarkup(string_view raw) {
@@ -335,6 +365,8 @@ std::string PlainMarkup(string_view raw) {
   Replace(text, "plus or minus ", "\\pm ");
   Replace(text, "Plus or minus ", "\\pm ");
   PlainTexForms(text);
+  PlainBrackets(text);
+  PlainWords(text);
   return text;
 }
 

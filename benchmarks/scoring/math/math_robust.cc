@@ -8,6 +8,8 @@
 #include "benchmarks/scoring/math/compare.h"
 #include "benchmarks/scoring/math/dates.h"
 #include "benchmarks/scoring/math/extract_impl.h"
+#include "benchmarks/scoring/math/extract_shape.h"
+#include "benchmarks/scoring/math/lexer.h"
 #include "benchmarks/scoring/math/parser.h"
 #include "benchmarks/scoring/math/quantities.h"
 #include "benchmarks/scoring/math/words.h"
@@ -45,6 +47,10 @@ Side Read(Tree& tree, Comparer& comparer, const std::string& answer) {
   } else {
     side.plain = ParseAnswer(tree, side.cleaned, Commas::kThousands);
   }
+  if (!side.plain.ok) {
+    const std::vector<Ref> dates = NumericDates(tree, side.cleaned);
+    if (!dates.empty()) side.plain = {.root = dates[0], .ok = true, .error = ""};
+  }
   side.root = side.plain.ok ? comparer.Rewrite(side.plain.root) : kNoRef;
   return side;
 }
@@ -55,12 +61,14 @@ bool OneNumber(const Tree& tree, Ref ref) {
          kind == Kind::kAdd || kind == Kind::kConstant || kind == Kind::kFunction || kind == Kind::kDegree;
 }
 
-// "5 m" without the letter of its unit; "" when it ends otherwise.
+// "5 m", "10 m/s^2" without the letters of its unit; "" when it ends otherwise.
 std::string WithoutUnitLetter(std::string_view cleaned) {
   const std::string_view text = TrimSpaces(cleaned);
-  if (text.size() < 3 || !IsUnitLetter(text.substr(text.size() - 1)) || !IsAsciiSpace(text[text.size() - 2])) return "";
-  const std::string_view value = TrimSpaces(text.substr(0, text.size() - 2));
-  return IsAsciiDigit(value.back()) || value.back() == '}' ? std::string(value) : "";
+  const size_t letter = text.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  if (letter == std::string_view::npos || letter < 2 || !IsAsciiSpace(text[letter - 1])) return "";
+  const std::string_view value = TrimSpaces(text.substr(0, letter));
+  if (value.empty() || value.find('\\') != std::string_view::npos || !IsAsciiDigit(value.back())) return "";
+  return IsUnitProduct(text.substr(letter)) ? std::string(value) : "";
 }
 
 // The other readings of commas, dates and unit letters that the two forms allow (docs/grading.md, rules `commas`,
@@ -95,11 +103,16 @@ class OtherReadings {
     if (side.plain.thousands_commas && bracketed) {
       out.emplace_back("commas: ", Again(side.cleaned, Commas::kSeparators));
     }
-    const bool semicolons = bracketed && side.cleaned.find(';') != std::string::npos;
-    if (side.plain.decimal_commas && (OneNumber(tree_, other.root) || semicolons)) {
+    bool separated = false;
+    for (const char* mark : {";", " or ", " and ", "text{or}", "text{and}"}) {
+      separated = separated || side.cleaned.find(mark) != std::string::npos;
+    }
+    const Node& node = tree_[other.root];
+    const Ref stated = node.kind == Kind::kRelation && node.text == "=" ? node.kids.back() : other.root;
+    if (side.plain.decimal_commas && (OneNumber(tree_, stated) || (bracketed && separated))) {
       out.emplace_back("commas: ", Again(side.cleaned, Commas::kDecimal));
     }
-    if (tree_.Is(other.root, Kind::kDate) && !tree_.Is(side.root, Kind::kDate)) {
+    if (tree_.Is(other.root, Kind::kDate)) {
       for (const Ref date : NumericDates(tree_, side.cleaned)) out.emplace_back("", date);
     }
     if (tree_.Is(other.root, Kind::kNumber) && !tree_.Is(side.root, Kind::kNumber)) {
@@ -115,7 +128,8 @@ class OtherReadings {
 };
 
 // Quantities in different units of one kind; nullopt where units say nothing (docs/grading.md, rule `quantity`).
-std::optional<Result> CompareQuantities(const std::string& a, const std::string& b, const Tree& tree, Ref left, Ref right) {
+std::optional<Result> CompareQuantities(const std::string& a, const std::string& b, const Tree& tree, Ref left,
+                                        Ref right) {
   const auto x = ParseQuantity(a);
   const auto y = ParseQuantity(b);
   if (x.has_value() && y.has_value()) {
@@ -163,6 +177,13 @@ MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathB
   Comparer comparer(tree);
   const Side left = Read(tree, comparer, a);
   const Side right = Read(tree, comparer, b);
+  const std::string_view left_text = TrimSpaces(left.cleaned);
+  const std::string_view right_text = TrimSpaces(right.cleaned);
+  if (!left_text.empty() && left_text == right_text) return {MathOutcome::kEqual, "same text"};
+  if (left_text.size() == right_text.size() && ShapeOf(left_text).prose > 0 &&
+      LowerLetters(left_text) == LowerLetters(right_text)) {
+    return {MathOutcome::kEqual, "text"};
+  }
   // Words compare as words, whatever the other side could be read as. What can't be read compares mark by mark, since
   // "(1,2" is not "1.2".
   if ((left.special || right.special) && left_key == right_key && !left_key.empty()) {

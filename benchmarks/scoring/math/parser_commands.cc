@@ -343,6 +343,7 @@ Ref Parser::ParseBlackboard() {
   std::string name = token.text;
   pos_ += braced == 1 ? 3 : 1;
   if (braced == 1 && tokens_[pos_ - 1].text != "}") return Fail("name of a set");
+  if ((name == "E" || name == "P") && (IsChar('(') || IsChar('['))) return ParseEvent(name, true);
   if (IsChar('^') || IsChar('_')) {
     name += At().text;
     Next();

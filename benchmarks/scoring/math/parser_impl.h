@@ -17,6 +17,7 @@ class Parser {
   Parsed Run();
 
  private:
+  void ReadPlainWords();
   // Every Parse function returns kNoRef after Fail; callers pass it up. Tokens ahead are read through At().
   const Token& At(size_t ahead = 0) const;
   bool IsChar(char c, size_t ahead = 0) const;
@@ -74,7 +75,7 @@ class Parser {
   Ref ParseCall(std::string name);
   Ref ParseCharPrimary();
   Ref ParseChoose();
-  Ref ParseEvent();
+  Ref ParseEvent(std::string name, bool any);
   Ref ParseBracket();
   Ref ParseGroup();
   Ref ParseSet();

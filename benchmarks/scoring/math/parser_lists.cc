@@ -78,12 +78,36 @@ Parser::Parser(Tree& tree, TokenList list, Commas commas)
     const bool numbers = tokens_[i - 1].kind == Tok::kNumber && tokens_[i + 1].kind == Tok::kNumber;
     if (token.text.size() > 1 || numbers) token.kind = Tok::kText;
   }
+  ReadPlainWords();
   // A point or comma at the end belongs to the sentence around the answer.
   while (tokens_.size() > 1) {
     const Token& last = tokens_[tokens_.size() - 2];
     if (last.kind != Tok::kChar || (last.text != "." && last.text != "," && last.text != ";" && last.text != ":"))
       break;
     tokens_.erase(tokens_.end() - 2);
+  }
+}
+
+// Words that mean more than their letters: "45 min" is no minimum, "sinx" a function, "x in [0,1]" a relation.
+void Parser::ReadPlainWords() {
+  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    Token& token = tokens_[i];
+    if (token.kind != Tok::kWord && token.kind != Tok::kText) continue;
+    const Token& next = tokens_[i + 1];
+    const bool opens = next.kind == Tok::kChar && string_view("([{_").find(next.text[0]) != string_view::npos;
+    const bool set = opens || (next.kind == Tok::kCommand && (next.text == "{" || next.text == "mathbb"));
+    if (token.text == "min" && i > 0 && tokens_[i - 1].kind == Tok::kNumber && !set) token.kind = Tok::kText;
+    if (token.text == "in" && i > 0 && tokens_[i - 1].kind == Tok::kWord && tokens_[i - 1].text.size() == 1 && set) {
+      token.kind = Tok::kCommand;
+    }
+    const string_view name = string_view(token.text).substr(0, token.text.size() - 1);
+    const char letter = token.text.back();
+    if (letter >= 'x' && letter <= 'z' && name.size() >= 2 && IsFunctionName(name)) {
+      const Token argument{Tok::kWord, Gap::kNone, std::string(1, letter)};
+      token.kind = Tok::kWord;
+      token.text.pop_back();
+      tokens_.insert(tokens_.begin() + static_cast<ptrdiff_t>(i) + 1, argument);
+    }
   }
 }
 
@@ -264,6 +288,11 @@ void Parser::SkipLeadingText() {
   if (At().kind == Tok::kWord && IsCurrencyCode(At().text) && IsNumber(1)) Next();
   // "in 1995", "the year 1995"
   if (pos_ == 0 && At().kind == Tok::kWord && At().text == "in" && IsNumber(1)) Next();
+  // "if x > 0", "Domain: [0, 1)"
+  if (At().kind == Tok::kText && At(1).kind != Tok::kEnd) {
+    const std::string word = LowerAscii(At().text);
+    if (word == "if" || word == "for" || word == "when" || word == "where" || word.ends_with(':')) Next();
+  }
   size_t ahead = 0;
   while (At(ahead).kind == Tok::kText && !IsConnective(LowerAscii(At(ahead).text))) ++ahead;
   if (ahead > 0 && (IsNumber(ahead) || IsCommand("$", ahead) || IsCommand("frac", ahead) || IsCommand("sqrt", ahead))) {
@@ -358,7 +387,8 @@ Ref Parser::ParseRatio() {
   const size_t begin = pos_;
   Ref left = ParseAdditive();
   // "3 to 2" between numbers.
-  const bool to = left != kNoRef && tree_.Is(left, Kind::kNumber) && At().kind == Tok::kWord && At().text == "to" && IsNumber(1);
+  const bool to =
+      left != kNoRef && tree_.Is(left, Kind::kNumber) && At().kind == Tok::kWord && At().text == "to" && IsNumber(1);
   if (to) {
     Next();
     const Ref right = ParseAdditive();

@@ -40,8 +40,8 @@ bool Parser::TakeIndian(std::string& digits) {
   size_t pairs = 0;
   std::string more;
   const auto group = [&](size_t size) {
-    return IsChar(',', ahead) && At(ahead).gap == Gap::kNone && IsInteger(ahead + 1) && At(ahead + 1).gap == Gap::kNone &&
-           At(ahead + 1).text.size() == size;
+    return IsChar(',', ahead) && At(ahead).gap == Gap::kNone && IsInteger(ahead + 1) &&
+           At(ahead + 1).gap == Gap::kNone && At(ahead + 1).text.size() == size;
   };
   if (digits.size() > 2) return false;
   for (; group(2); ahead += 2, ++pairs) more += At(ahead + 1).text;

@@ -81,13 +81,15 @@ bool Parser::IsPointBehind() const {
 // is one name or number.
 Ref Parser::ParseCall(std::string name) {
   if (name == "P") {
-    if (const Ref event = ParseEvent(); event != kNoRef || failed_) return event;
+    if (const Ref event = ParseEvent(name, false); event != kNoRef || failed_) return event;
   }
   const bool callable = string_view("fghFGH").find(name[0]) != string_view::npos;
   const bool capital = name[0] >= 'A' && name[0] <= 'Z';
   const bool single =
       (At(1).kind == Tok::kWord && (At(1).text.size() == 1 || AllUpper(At(1).text))) || (At(1).kind == Tok::kNumber);
-  if (!callable && !(capital && (IsPointBehind() || (single && IsChar(')', 2))))) return kNoRef;
+  // v(t) = ...
+  const bool defined = single && IsChar(')', 2) && IsChar('=', 3) && At(1).kind == Tok::kWord && pos_ == 1;
+  if (!callable && !defined && !(capital && (IsPointBehind() || (single && IsChar(')', 2))))) return kNoRef;
   if (callable && IsChar(')', 1)) return kNoRef;
   const Ref arguments = ParseBracket();
   if (arguments == kNoRef) return Fail("arguments");
@@ -151,21 +153,21 @@ Ref Parser::ParseChoose() {
 }
 
 // P(A \cup B), P(X > 3), P(A|B): one name, whatever is written of the event.
-Ref Parser::ParseEvent() {
+// With `any`, E[X] too.
+Ref Parser::ParseEvent(std::string name, bool any) {
   int depth = 0;
-  bool event = false;
-  std::string name = "P";
+  bool event = any;
   size_t ahead = 0;
   for (;; ++ahead) {
     const Token& token = At(ahead);
     if (token.kind == Tok::kEnd || ahead > 60) return kNoRef;
     name += token.text;
     const bool mark = token.kind == Tok::kChar && string_view("|=<>").find(token.text[0]) != string_view::npos;
-    const bool command = token.kind == Tok::kCommand && (token.text == "cup" || token.text == "cap" || token.text == "mid" ||
-                                                         token.text == "leq" || token.text == "geq" ||
-                                                         token.text == "le" || token.text == "ge" || token.text == "vert");
+    const bool command = token.kind == Tok::kCommand &&
+                         (token.text == "cup" || token.text == "cap" || token.text == "mid" || token.text == "leq" ||
+                          token.text == "geq" || token.text == "le" || token.text == "ge" || token.text == "vert");
     event = event || mark || command || token.kind == Tok::kText;
-    depth += IsChar('(', ahead) ? 1 : IsChar(')', ahead) ? -1 : 0;
+    depth += IsChar('(', ahead) || IsChar('[', ahead) ? 1 : IsChar(')', ahead) || IsChar(']', ahead) ? -1 : 0;
     if (depth == 0) break;
   }
   if (!event) return kNoRef;

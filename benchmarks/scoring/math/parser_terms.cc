@@ -157,10 +157,10 @@ bool Parser::SkipUnits(std::vector<Ref>& factors) {
       if (ParseScript() == kNoRef) return false;
     }
     const bool rate = IsChar('/') || IsCommand("cdot") || IsChar('.');
-    if (rate &&
-        (At(1).kind == Tok::kText || (At(1).kind == Tok::kWord && (At(1).text.size() == 1 || IsUnit(At(1).text))))) {
+    if (rate && (At(1).kind == Tok::kText || At(1).kind == Tok::kOther ||
+                 (At(1).kind == Tok::kWord && (At(1).text.size() == 1 || IsUnit(At(1).text))))) {
       Next();
-      if (At().kind == Tok::kWord) Next();
+      if (At().kind == Tok::kWord || At().kind == Tok::kOther) Next();
       if (IsChar('^')) {
         Next();
         if (ParseScript() == kNoRef) return false;

@@ -21,34 +21,110 @@ struct Unit {
 };
 
 const std::unordered_map<string_view, Unit>& Units() {
-  static const auto* const kUnits = new std::unordered_map<string_view, Unit>{
-      {"s", {kTime, 1}},          {"sec", {kTime, 1}},          {"secs", {kTime, 1}},          {"second", {kTime, 1}},
-      {"seconds", {kTime, 1}},    {"min", {kTime, 60}},         {"mins", {kTime, 60}},         {"minute", {kTime, 60}},
-      {"minutes", {kTime, 60}},   {"h", {kTime, 3600}},         {"hr", {kTime, 3600}},         {"hrs", {kTime, 3600}},
-      {"hour", {kTime, 3600}},    {"hours", {kTime, 3600}},     {"day", {kTime, 86400}},       {"days", {kTime, 86400}},
-      {"week", {kTime, 604800}},  {"weeks", {kTime, 604800}},   {"hora", {kTime, 3600}},       {"horas", {kTime, 3600}},
-      {"minuto", {kTime, 60}},    {"minutos", {kTime, 60}},     {"heure", {kTime, 3600}},      {"heures", {kTime, 3600}},
-      {"stunde", {kTime, 3600}},  {"stunden", {kTime, 3600}},   {"minuten", {kTime, 60}},      {"sekunden", {kTime, 1}},
-      {"часа", {kTime, 3600}},    {"час", {kTime, 3600}},       {"часов", {kTime, 3600}},      {"минут", {kTime, 60}},
-      {"минуты", {kTime, 60}},    {"小时", {kTime, 3600}},      {"分钟", {kTime, 60}},         {"秒", {kTime, 1}},
-      {"month", {kMonths, 1}},    {"months", {kMonths, 1}},     {"year", {kMonths, 12}},       {"years", {kMonths, 12}},
-      {"yr", {kMonths, 12}},      {"yrs", {kMonths, 12}},       {"in", {kLength, 1}},          {"inch", {kLength, 1}},
-      {"inches", {kLength, 1}},   {"\"", {kLength, 1}},         {"ft", {kLength, 12}},         {"foot", {kLength, 12}},
-      {"feet", {kLength, 12}},    {"'", {kLength, 12}},         {"yd", {kLength, 36}},         {"yard", {kLength, 36}},
-      {"yards", {kLength, 36}},   {"mi", {kLength, 63360}},     {"mile", {kLength, 63360}},    {"miles", {kLength, 63360}},
-      {"mm", {kMetric, 1}},       {"cm", {kMetric, 10}},        {"m", {kMetric, 1000}},        {"meter", {kMetric, 1000}},
-      {"meters", {kMetric, 1000}}, {"metre", {kMetric, 1000}},  {"metres", {kMetric, 1000}},   {"km", {kMetric, 1000000}},
-      {"centimeters", {kMetric, 10}}, {"millimeters", {kMetric, 1}}, {"kilometers", {kMetric, 1000000}},
-      {"oz", {kWeight, 1}},       {"ounce", {kWeight, 1}},      {"ounces", {kWeight, 1}},      {"lb", {kWeight, 16}},
-      {"lbs", {kWeight, 16}},     {"pound", {kWeight, 16}},     {"pounds", {kWeight, 16}},     {"ton", {kWeight, 32000}},
-      {"tons", {kWeight, 32000}}, {"mg", {kMass, 1}},           {"g", {kMass, 1000}},          {"gram", {kMass, 1000}},
-      {"grams", {kMass, 1000}},   {"kg", {kMass, 1000000}},     {"kilogram", {kMass, 1000000}}, {"kilograms", {kMass, 1000000}},
-      {"cup", {kVolume, 1}},      {"cups", {kVolume, 1}},       {"pint", {kVolume, 2}},        {"pints", {kVolume, 2}},
-      {"quart", {kVolume, 4}},    {"quarts", {kVolume, 4}},     {"gallon", {kVolume, 16}},     {"gallons", {kVolume, 16}},
-      {"ml", {kLiters, 1}},       {"milliliters", {kLiters, 1}}, {"l", {kLiters, 1000}},       {"liter", {kLiters, 1000}},
-      {"liters", {kLiters, 1000}}, {"litre", {kLiters, 1000}},  {"litres", {kLiters, 1000}},   {"cent", {kMoney, 1}},
-      {"cents", {kMoney, 1}},     {"¢", {kMoney, 1}},           {"dollar", {kMoney, 100}},     {"dollars", {kMoney, 100}},
-      {"\\$", {kMoney, 100}}};
+  static const auto* const kUnits = new std::unordered_map<string_view, Unit>{{"s", {kTime, 1}},
+                                                                              {"sec", {kTime, 1}},
+                                                                              {"secs", {kTime, 1}},
+                                                                              {"second", {kTime, 1}},
+                                                                              {"seconds", {kTime, 1}},
+                                                                              {"min", {kTime, 60}},
+                                                                              {"mins", {kTime, 60}},
+                                                                              {"minute", {kTime, 60}},
+                                                                              {"minutes", {kTime, 60}},
+                                                                              {"h", {kTime, 3600}},
+                                                                              {"hr", {kTime, 3600}},
+                                                                              {"hrs", {kTime, 3600}},
+                                                                              {"hour", {kTime, 3600}},
+                                                                              {"hours", {kTime, 3600}},
+                                                                              {"day", {kTime, 86400}},
+                                                                              {"days", {kTime, 86400}},
+                                                                              {"week", {kTime, 604800}},
+                                                                              {"weeks", {kTime, 604800}},
+                                                                              {"hora", {kTime, 3600}},
+                                                                              {"horas", {kTime, 3600}},
+                                                                              {"minuto", {kTime, 60}},
+                                                                              {"minutos", {kTime, 60}},
+                                                                              {"heure", {kTime, 3600}},
+                                                                              {"heures", {kTime, 3600}},
+                                                                              {"stunde", {kTime, 3600}},
+                                                                              {"stunden", {kTime, 3600}},
+                                                                              {"minuten", {kTime, 60}},
+                                                                              {"sekunden", {kTime, 1}},
+                                                                              {"часа", {kTime, 3600}},
+                                                                              {"час", {kTime, 3600}},
+                                                                              {"часов", {kTime, 3600}},
+                                                                              {"минут", {kTime, 60}},
+                                                                              {"минуты", {kTime, 60}},
+                                                                              {"小时", {kTime, 3600}},
+                                                                              {"分钟", {kTime, 60}},
+                                                                              {"秒", {kTime, 1}},
+                                                                              {"month", {kMonths, 1}},
+                                                                              {"months", {kMonths, 1}},
+                                                                              {"year", {kMonths, 12}},
+                                                                              {"years", {kMonths, 12}},
+                                                                              {"yr", {kMonths, 12}},
+                                                                              {"yrs", {kMonths, 12}},
+                                                                              {"in", {kLength, 1}},
+                                                                              {"inch", {kLength, 1}},
+                                                                              {"inches", {kLength, 1}},
+                                                                              {"\"", {kLength, 1}},
+                                                                              {"ft", {kLength, 12}},
+                                                                              {"foot", {kLength, 12}},
+                                                                              {"feet", {kLength, 12}},
+                                                                              {"'", {kLength, 12}},
+                                                                              {"yd", {kLength, 36}},
+                                                                              {"yard", {kLength, 36}},
+                                                                              {"yards", {kLength, 36}},
+                                                                              {"mi", {kLength, 63360}},
+                                                                              {"mile", {kLength, 63360}},
+                                                                              {"miles", {kLength, 63360}},
+                                                                              {"mm", {kMetric, 1}},
+                                                                              {"cm", {kMetric, 10}},
+                                                                              {"m", {kMetric, 1000}},
+                                                                              {"meter", {kMetric, 1000}},
+                                                                              {"meters", {kMetric, 1000}},
+                                                                              {"metre", {kMetric, 1000}},
+                                                                              {"metres", {kMetric, 1000}},
+                                                                              {"km", {kMetric, 1000000}},
+                                                                              {"centimeters", {kMetric, 10}},
+                                                                              {"millimeters", {kMetric, 1}},
+                                                                              {"kilometers", {kMetric, 1000000}},
+                                                                              {"oz", {kWeight, 1}},
+                                                                              {"ounce", {kWeight, 1}},
+                                                                              {"ounces", {kWeight, 1}},
+                                                                              {"lb", {kWeight, 16}},
+                                                                              {"lbs", {kWeight, 16}},
+                                                                              {"pound", {kWeight, 16}},
+                                                                              {"pounds", {kWeight, 16}},
+                                                                              {"ton", {kWeight, 32000}},
+                                                                              {"tons", {kWeight, 32000}},
+                                                                              {"mg", {kMass, 1}},
+                                                                              {"g", {kMass, 1000}},
+                                                                              {"gram", {kMass, 1000}},
+                                                                              {"grams", {kMass, 1000}},
+                                                                              {"kg", {kMass, 1000000}},
+                                                                              {"kilogram", {kMass, 1000000}},
+                                                                              {"kilograms", {kMass, 1000000}},
+                                                                              {"cup", {kVolume, 1}},
+                                                                              {"cups", {kVolume, 1}},
+                                                                              {"pint", {kVolume, 2}},
+                                                                              {"pints", {kVolume, 2}},
+                                                                              {"quart", {kVolume, 4}},
+                                                                              {"quarts", {kVolume, 4}},
+                                                                              {"gallon", {kVolume, 16}},
+                                                                              {"gallons", {kVolume, 16}},
+                                                                              {"ml", {kLiters, 1}},
+                                                                              {"milliliters", {kLiters, 1}},
+                                                                              {"l", {kLiters, 1000}},
+                                                                              {"liter", {kLiters, 1000}},
+                                                                              {"liters", {kLiters, 1000}},
+                                                                              {"litre", {kLiters, 1000}},
+                                                                              {"litres", {kLiters, 1000}},
+                                                                              {"cent", {kMoney, 1}},
+                                                                              {"cents", {kMoney, 1}},
+                                                                              {"¢", {kMoney, 1}},
+                                                                              {"dollar", {kMoney, 100}},
+                                                                              {"dollars", {kMoney, 100}},
+                                                                              {"\\$", {kMoney, 100}}};
   return *kUnits;
 }
 
@@ -91,10 +167,12 @@ class QuantityReader {
         again = true;
         continue;
       }
-      for (const string_view command : {"\\text", "\\mathrm", "\\mbox", "\\textrm", "\\,", "\\ ", "\\;", "\\:", "\\!"}) {
+      for (const string_view command :
+           {"\\text", "\\mathrm", "\\mbox", "\\textrm", "\\,", "\\ ", "\\;", "\\:", "\\!"}) {
         const size_t end = pos_ + command.size();
         const bool letters = IsAsciiLetter(command.back());
-        if (!text_.substr(pos_).starts_with(command) || (letters && (end >= text_.size() || text_[end] != '{'))) continue;
+        if (!text_.substr(pos_).starts_with(command) || (letters && (end >= text_.size() || text_[end] != '{')))
+          continue;
         pos_ = end;
         again = true;
         break;
@@ -124,6 +202,14 @@ class QuantityReader {
   }
 
   std::optional<Rational> LatexFraction() {
+    for (const string_view command : {"\\frac", "\\dfrac", "\\tfrac"}) {
+      const size_t at = pos_ + command.size();
+      const bool digits = text_.substr(pos_).starts_with(command) && at + 1 < text_.size() && IsAsciiDigit(text_[at]) &&
+                          IsAsciiDigit(text_[at + 1]);
+      if (!digits) continue;
+      pos_ = at + 2;
+      return Fraction(text_.substr(at, 1), text_.substr(at + 1, 1));
+    }
     for (const string_view command : {"\\frac{", "\\dfrac{", "\\tfrac{"}) {
       if (!Take(command)) continue;
       const string_view top = Digits();
@@ -172,7 +258,8 @@ class QuantityReader {
     const size_t begin = pos_;
     if (Take("''") || Take("\"")) return Units().at("\"");
     if (Take("'")) return Units().at("'");
-    while (pos_ < text_.size() && (IsAsciiLetter(text_[pos_]) || static_cast<unsigned char>(text_[pos_]) >= 0x80)) ++pos_;
+    while (pos_ < text_.size() && (IsAsciiLetter(text_[pos_]) || static_cast<unsigned char>(text_[pos_]) >= 0x80))
+      ++pos_;
     const std::string word = LowerAscii(text_.substr(begin, pos_ - begin));
     if (pos_ < text_.size() && text_[pos_] == '.' && pos_ > begin) ++pos_;
     if (word == "m" && so_far.dimension == kTime) return Unit{kTime, 60};

@@ -153,6 +153,28 @@ Ref Comparer::MatrixPower(Ref matrix, Ref exponent) {
   return kNoRef;
 }
 
+// "x=3, y=4 or x=4, y=3": the names come again, each round is a tuple. kNoRef for any other list.
+Ref Comparer::RepeatedNames(const Node& list) {
+  std::vector<std::string> names;
+  for (const Ref kid : list.kids) {
+    if (ValueOf(kid) == kNoRef || tree_[kid].text != "=" || !tree_.Is(tree_[kid].kids[0], Kind::kSymbol)) return kNoRef;
+    names.push_back(tree_[tree_[kid].kids[0]].text);
+  }
+  const auto again = names.empty() ? names.end() : std::find(names.begin() + 1, names.end(), names[0]);
+  const auto period = static_cast<size_t>(again - names.begin());
+  if (again == names.end() || period < 2 || names.size() % period != 0) return kNoRef;
+  std::vector<Ref> tuples;
+  for (size_t i = 0; i < names.size(); i += period) {
+    std::vector<Ref> values;
+    for (size_t j = i; j < i + period; ++j) {
+      if (names[j] != names[j - i]) return kNoRef;
+      values.push_back(ValueOf(list.kids[j]));
+    }
+    tuples.push_back(tree_.New(Kind::kBracket, "()", std::move(values)));
+  }
+  return tree_.New(Kind::kList, ",", std::move(tuples));
+}
+
 Ref Comparer::Rewrite(Ref ref) {
   if (ref == kNoRef || tree_[ref].kids.empty()) return ref;
   std::vector<Ref> kids = tree_[ref].kids;
@@ -193,7 +215,8 @@ Ref Comparer::Rewrite(Ref ref) {
       }
       if ((node.text == "norm" || node.text == "abs") && better == kNoRef && node.kids.size() == 1) {
         const Node inner = tree_[node.kids[0]];
-        const bool column = inner.kind == Kind::kMatrix && (inner.rows == 1 || static_cast<size_t>(inner.rows) == inner.kids.size());
+        const bool column =
+            inner.kind == Kind::kMatrix && (inner.rows == 1 || static_cast<size_t>(inner.rows) == inner.kids.size());
         if (inner.kind == Kind::kBracket || column) better = NormOf(inner.kids);
       }
       break;
@@ -206,6 +229,7 @@ Ref Comparer::Rewrite(Ref ref) {
       break;
     }
     case Kind::kList:
+      if (const Ref tuples = RepeatedNames(node); tuples != kNoRef) better = tuples;
       // "p=5,q=2;p=7,q=2" is a list of tuples.
       if (node.text == ";") {
         std::vector<Ref> groups = node.kids;

@@ -100,6 +100,18 @@ std::optional<Rational> ChineseNumber(string_view cleaned) {
   return Rational(total + section + std::max<int64_t>(digit, 0));
 }
 
+// "five percent", "twelve apples", "forty-five degrees": number words and a unit.
+Ref WordsWithUnit(Tree& tree, string_view key) {
+  const size_t last = key.rfind(' ');
+  if (last == string_view::npos) return kNoRef;
+  const string_view unit = key.substr(last + 1);
+  if (!IsUnit(unit) && !IsPercentWord(unit)) return kNoRef;
+  const auto value = NumberInWords(key.substr(0, last));
+  if (!value.has_value()) return kNoRef;
+  const Ref number = tree.Number(*value);
+  return IsPercentWord(unit) ? tree.New(Kind::kPercent, "", {number}) : number;
+}
+
 // "square root of 2", "cube root of 5".
 Ref RootInWords(Tree& tree, string_view key) {
   for (const auto& [words, index] : {std::pair<string_view, int64_t>{"square root of ", 2}, {"cube root of ", 3}}) {
@@ -116,7 +128,8 @@ Ref RootInWords(Tree& tree, string_view key) {
 Ref AllExcept(Tree& tree, string_view cleaned) {
   const std::string lower = LowerAscii(cleaned);
   const size_t except = lower.find("except");
-  if (except == string_view::npos || !TextKey(string_view(lower).substr(0, except)).starts_with("all real")) return kNoRef;
+  if (except == string_view::npos || !TextKey(string_view(lower).substr(0, except)).starts_with("all real"))
+    return kNoRef;
   string_view rest = cleaned.substr(except + 6);
   while (!rest.empty() && (rest.front() == ' ' || rest.front() == '}')) rest.remove_prefix(1);
   for (const string_view word : {"for ", "where ", "when "}) {
@@ -139,8 +152,8 @@ bool SaysNothing(std::vector<string_view> words) {
   const auto in = [](string_view word, std::initializer_list<string_view> list) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
-  while (!words.empty() && in(words[0], {"there", "is", "are", "it", "equation", "system", "has", "so", "thus", "hence", "therefore",
-                                          "then", "we", "have"})) {
+  while (!words.empty() && in(words[0], {"there", "is", "are", "it", "equation", "system", "has", "so", "thus", "hence",
+                                         "therefore", "then", "we", "have"})) {
     words.erase(words.begin());
   }
   if (words.size() < 2 || words[0] != "no") return false;
@@ -158,6 +171,8 @@ bool OneOf(string_view key, std::initializer_list<string_view> list) {
 // A word that is meant as a word: "Even", "red", "odd". Capitals alone (ABC) and letters in order (abc) are names.
 bool IsPlainWord(string_view word) {
   if (word.size() < 3 || PlainCommand(LowerAscii(word)).has_value()) return false;
+  // "sinx"
+  if (word.back() >= 'x' && word.back() <= 'z' && IsFunctionName(word.substr(0, word.size() - 1))) return false;
   if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) return word.size() > 5;
   if (std::is_sorted(word.begin(), word.end())) return false;
   return LowerAscii(word).find_first_of("aeiouy") != string_view::npos;
@@ -175,6 +190,11 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const auto weekday = WeekdayOf(key)) return tree.New(Kind::kText, std::string(*weekday), {});
   if (key == "yes" || key == "no" || key == "true" || key == "false") return tree.New(Kind::kText, key, {});
   if (const auto number = NumberInWords(key)) return tree.Number(*number);
+  if (const auto number = WordsWithUnit(tree, key); number != kNoRef) return number;
+  if (key == "positive infinity") return tree.New(Kind::kConstant, "inf", {});
+  if (key == "negative infinity" || key == "minus infinity") return tree.Neg(tree.New(Kind::kConstant, "inf", {}));
+  if (words.size() == 1 && MonthOf(key).has_value())
+    return tree.New(Kind::kText, "month " + std::to_string(*MonthOf(key)), {});
   if (const auto part = OnePart(cleaned, key)) return tree.Number(*part);
   if (const auto number = ChineseNumber(cleaned)) return tree.Number(*number);
   if (const Ref root = RootInWords(tree, key); root != kNoRef) return root;

@@ -13,35 +13,40 @@ using Set = std::unordered_set<string_view>;
 
 const Set& Units() {
   static const Set* const kUnits =
-      new Set{"cm",          "mm",         "km",          "nm",         "dm",          "kg",        "mg",
-              "gm",          "gms",        "ml",          "dl",         "ft",          "yd",        "yds",
-              "mi",          "lb",         "lbs",         "oz",         "mph",         "kmh",       "kph",
-              "rpm",         "hz",         "khz",         "mhz",        "kw",          "kwh",       "kj",
-              "kcal",        "mol",        "pa",          "kpa",        "atm",         "psi",       "in",
-              "ins",         "inch",       "inches",      "foot",       "feet",        "yard",      "yards",
-              "mile",        "miles",      "meter",       "meters",     "metre",       "metres",    "centimeter",
-              "centimeters", "centimetre", "centimetres", "millimeter", "millimeters", "kilometer", "kilometers",
-              "kilometre",   "kilometres", "gram",        "grams",      "kilogram",    "kilograms", "milligram",
-              "milligrams",  "pound",      "pounds",      "ounce",      "ounces",      "ton",       "tons",
-              "tonne",       "tonnes",     "liter",       "liters",     "litre",       "litres",    "milliliter",
-              "milliliters", "gallon",     "gallons",     "quart",      "quarts",      "pint",      "pints",
-              "cup",         "cups",       "acre",        "acres",      "hectare",     "hectares",  "sec",
-              "secs",        "second",     "seconds",     "min",        "mins",        "minute",    "minutes",
-              "hr",          "hrs",        "hour",        "hours",      "day",         "days",      "week",
-              "weeks",       "month",      "months",      "year",       "years",       "yr",        "yrs",
-              "dollar",      "dollars",    "cent",        "cents",      "usd",         "eur",       "euro",
-              "euros",       "gbp",        "rs",          "rupees",     "yen",         "yuan",      "pesos",
-              "degree",      "degrees",    "deg",         "degs",       "radian",      "radians",   "rad",
-              "celsius",     "fahrenheit", "kelvin",      "unit",       "units",       "square",    "squared",
-              "sq",          "cubic",      "cubed",       "newton",     "newtons",     "joule",     "joules",
-              "watt",        "watts",      "volt",        "volts",      "ohm",         "ohms",      "amp",
-              "amps",        "point",      "points",      "people",     "person",      "student",   "students",
-              "way",         "ways",       "time",        "times",      "digit",       "digits",    "integer",
-              "integers",    "piece",      "pieces",      "bit",        "bits",        "byte",      "bytes",
-              "nickels",     "dimes",      "quarters",    "coins",      "marbles",     "apples",    "per",
-              "each",        "total",      "eggs",        "chips",      "bins",      "bells",     "ants",
-              "bees",        "beers",      "base",        "numbers",    "solutions",   "values",    "triangles",
-              "kilo",        "kilos",      "g",           "m",          "s",           "l",         "h"};
+      new Set{"cm",         "mm",          "km",         "nm",          "dm",         "kg",
+              "mg",         "gm",          "gms",        "ml",          "dl",         "ft",
+              "yd",         "yds",         "mi",         "lb",          "lbs",        "oz",
+              "mph",        "kmh",         "kph",        "rpm",         "hz",         "khz",
+              "mhz",        "kw",          "kwh",        "kj",          "kcal",       "mol",
+              "pa",         "kpa",         "atm",        "psi",         "in",         "ins",
+              "inch",       "inches",      "foot",       "feet",        "yard",       "yards",
+              "mile",       "miles",       "meter",      "meters",      "metre",      "metres",
+              "centimeter", "centimeters", "centimetre", "centimetres", "millimeter", "millimeters",
+              "kilometer",  "kilometers",  "kilometre",  "kilometres",  "gram",       "grams",
+              "kilogram",   "kilograms",   "milligram",  "milligrams",  "pound",      "pounds",
+              "ounce",      "ounces",      "ton",        "tons",        "tonne",      "tonnes",
+              "liter",      "liters",      "litre",      "litres",      "milliliter", "milliliters",
+              "gallon",     "gallons",     "quart",      "quarts",      "pint",       "pints",
+              "cup",        "cups",        "acre",       "acres",       "hectare",    "hectares",
+              "sec",        "secs",        "second",     "seconds",     "min",        "mins",
+              "minute",     "minutes",     "hr",         "hrs",         "hour",       "hours",
+              "day",        "days",        "week",       "weeks",       "month",      "months",
+              "year",       "years",       "yr",         "yrs",         "dollar",     "dollars",
+              "cent",       "cents",       "usd",        "eur",         "euro",       "euros",
+              "gbp",        "rs",          "rupees",     "yen",         "yuan",       "pesos",
+              "degree",     "degrees",     "deg",        "degs",        "radian",     "radians",
+              "rad",        "celsius",     "fahrenheit", "kelvin",      "unit",       "units",
+              "square",     "squared",     "sq",         "cubic",       "cubed",      "newton",
+              "newtons",    "joule",       "joules",     "watt",        "watts",      "volt",
+              "volts",      "ohm",         "ohms",       "amp",         "amps",       "point",
+              "points",     "people",      "person",     "student",     "students",   "way",
+              "ways",       "time",        "times",      "digit",       "digits",     "integer",
+              "integers",   "piece",       "pieces",     "bit",         "bits",       "byte",
+              "bytes",      "nickels",     "dimes",      "quarters",    "coins",      "marbles",
+              "apples",     "per",         "each",       "total",       "eggs",       "chips",
+              "bins",       "bells",       "ants",       "bees",        "beers",      "ans",
+              "base",       "numbers",     "solutions",  "values",      "triangles",  "kilo",
+              "kilos",      "g",           "m",          "s",           "l",          "h"};
   return *kUnits;
 }
 
@@ -202,18 +207,20 @@ bool IsCurrencyCode(string_view word) {
 }
 
 bool IsPercentWord(string_view word) {
-  return word == "percent" || word == "prozent" || word == "por ciento" || word == "pour cent" || word == "pct" || word == "per cent" || word == "percents" || word == "percentage";
+  return word == "percent" || word == "prozent" || word == "por ciento" || word == "pour cent" || word == "pct" ||
+         word == "per cent" || word == "percents" || word == "percentage";
 }
 
 bool IsConnective(string_view word) {
   static const Set* const kWords =
-      new Set{"and", "or", "und", "et", "y", "oder", "ou", "o", "e", "и", "или", "和", "或", "&", "and/or", "或者",
-              "ve", "och", "eller", "oraz", "lub", "dan", "atau"};
+      new Set{"and", "or", "und",    "et",   "y",  "oder", "ou",    "o",    "e",   "и",   "или", "和",
+              "或",  "&",  "and/or", "或者", "ve", "och",  "eller", "oraz", "lub", "dan", "atau"};
   return kWords->contains(word);
 }
 
 bool IsOrWord(string_view word) {
-  static const Set* const kWords = new Set{"or", "oder", "ou", "o", "или", "或", "and/or", "或者", "eller", "lub", "atau"};
+  static const Set* const kWords =
+      new Set{"or", "oder", "ou", "o", "или", "或", "and/or", "或者", "eller", "lub", "atau"};
   return kWords->contains(word);
 }
 
@@ -249,9 +256,9 @@ std::optional<int64_t> DenominatorWord(string_view word) {
   if (word == "quarter") return 4;
   if (word == "hundredth") return 100;
   if (word == "thousandth") return 1000;
-  constexpr std::array<string_view, 18> kNames = {"third",      "fourth",     "fifth",       "sixth",      "seventh",
-                                                  "eighth",     "ninth",      "tenth",       "eleventh",   "twelfth",
-                                                  "thirteenth", "fourteenth", "fifteenth",   "sixteenth",  "seventeenth",
+  constexpr std::array<string_view, 18> kNames = {"third",      "fourth",     "fifth",     "sixth",     "seventh",
+                                                  "eighth",     "ninth",      "tenth",     "eleventh",  "twelfth",
+                                                  "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth",
                                                   "eighteenth", "nineteenth", "twentieth"};
   const auto* const found = std::find(kNames.begin(), kNames.end(), word);
   return found == kNames.end() ? std::nullopt : std::optional<int64_t>(3 + (found - kNames.begin()));
@@ -276,12 +283,12 @@ std::optional<string_view> WeekdayOf(string_view word) {
 }
 
 std::optional<string_view> PlainCommand(string_view word) {
-  static const Set* const kSame = new Set{
-      "sin",   "cos",   "tan",    "cot",   "sec",   "csc",   "arcsin", "arccos", "arctan", "arccot",  "sinh",  "cosh",
-      "tanh",  "coth",  "log",    "ln",    "lg",    "exp",   "sqrt",   "cbrt",   "pi",     "theta",   "alpha", "beta",
-      "gamma", "delta", "lambda", "omega", "phi",   "sigma", "mu",     "gcd",    "lcm",    "max",     "min",   "abs",
-      "floor", "ceil",  "frac",   "times", "infty", "tau",   "rho",    "binom",  "det",    "epsilon", "cis",
-      "Re",    "Im"};
+  static const Set* const kSame =
+      new Set{"sin",   "cos",   "tan",   "cot",   "sec",   "csc",     "arcsin", "arccos", "arctan", "arccot",
+              "sinh",  "cosh",  "tanh",  "coth",  "log",   "ln",      "lg",     "exp",    "sqrt",   "cbrt",
+              "pi",    "theta", "alpha", "beta",  "gamma", "delta",   "lambda", "omega",  "phi",    "sigma",
+              "mu",    "gcd",   "lcm",   "max",   "min",   "abs",     "floor",  "ceil",   "frac",   "times",
+              "infty", "tau",   "rho",   "binom", "det",   "epsilon", "cis",    "Re",     "Im"};
   static const auto* const kOther = new std::unordered_map<string_view, string_view>{
       {"oo", "infty"},         {"infinity", "infty"}, {"asin", "arcsin"}, {"acos", "arccos"},   {"atan", "arctan"},
       {"union", "cup"},        {"ceiling", "ceil"},   {"inf", "infty"},   {"arcsec", "arcsec"}, {"arccsc", "arccsc"},
