@@ -24,6 +24,7 @@ constexpr int kMaxBoxes = 40;
 constexpr size_t kMaxWholeWords = 6;
 constexpr size_t kMaxWordBytes = 24;
 constexpr size_t kQuantityTail = 60;
+constexpr size_t kStatedSolution = 80;
 
 string_view Strip(string_view text) {
   const auto junk = [](char c) { return IsAsciiSpace(c) || c == '*' || c == '"' || c == '`'; };
@@ -60,7 +61,17 @@ bool OnlyJoins(string_view gap) {
                                    "\\!",
                                    "\\:",
                                    "\\text{ and}",
-                                   "\\text{and }"}) {
+                                   "\\text{and }",
+                                   "或",
+                                   "和",
+                                   "或者",
+                                   "ou ",
+                                   "et ",
+                                   "und ",
+                                   "oder ",
+                                   "y ",
+                                   "или ",
+                                   "и "}) {
       if (rest.starts_with(word)) {
         length = word.size();
         break;
@@ -335,7 +346,7 @@ std::string FromStatement(string_view text) {
   const Shape shape = ShapeOf(sentence);
   if (shape.prose == 0) return std::string(sentence);
   if (const string_view word = YesOrNo(sentence); !word.empty()) return std::string(word);
-  if (const string_view leading = LeadingExpression(sentence); !leading.empty()) return std::string(leading);
+  if (const string_view leading = Strip(LeadingExpression(sentence)); !leading.empty()) return std::string(leading);
   for (const string_view verb : {" is ", " are ", " = ", " equals "}) {
     const size_t at = sentence.rfind(verb);
     if (at == kNone) continue;
@@ -407,6 +418,11 @@ bool IsWholeAnswer(string_view text) {
 namespace math {
 namespace {
 
+// "Here's the solution:" in front of its steps states nothing.
+bool OpensSolution(string_view lower, size_t behind) {
+  return lower.substr(0, behind).ends_with("solution:") && lower.size() - behind > kStatedSolution;
+}
+
 MathAnswer ExtractFrom(string_view text) {
   const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
   const auto boxes = LastBoxes(text);
@@ -426,7 +442,7 @@ MathAnswer ExtractFrom(string_view text) {
     if (!rest.empty()) return {std::string(rest), "unclosed box"};
   }
   const size_t phrase = BehindLastPhrase(lower, false, 0);
-  if (phrase != kNone) {
+  if (phrase != kNone && !OpensSolution(lower, phrase)) {
     std::string answer = FromStatement(text.substr(offset + phrase));
     if (!answer.empty() && !answer.starts_with("\\boxed{}")) return {std::move(answer), "answer is"};
   }

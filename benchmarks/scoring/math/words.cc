@@ -82,7 +82,7 @@ constexpr std::array<string_view, 62> kAnswers = {
     "ответ:", "ответ —", "ответ -", "odpowiedź:", "cevap:", "đáp án:", "đáp án là", "jawaban:", "jawabannya adalah",
     "jibu ni"};
 
-constexpr std::array<string_view, 43> kAnswersMore = {"câu trả lời là",
+constexpr std::array<string_view, 45> kAnswersMore = {"câu trả lời là",
                                                       "câu trả lời:",
                                                       "odpowiedź to",
                                                       "cevap ",
@@ -109,6 +109,8 @@ constexpr std::array<string_view, 43> kAnswersMore = {"câu trả lời là",
                                                       "התשובה היא",
                                                       "svaret är",
                                                       "svar:",
+                                                      "ans:",
+                                                      "ans.",
                                                       "odpověď:",
                                                       "odpověď je",
                                                       "vastaus:",

@@ -43,12 +43,47 @@ TEST(ExtractMath, EachStepByExample) {
       {"so it has $x=4$ where $x$ is the length", "$x=4$", "last expression"},
       {"I can not say.", "I can not say.", "whole text"},
       {"", "", "none"},
+      {"<answer>10</answer>", "10", "answer tag"},
+      {"<think>5</think><answer>so \\boxed{\\frac12}</answer>", "\\frac12", "answer tag"},
+      {"**42**", "42", "whole text"},
+      {"#### 42", "42", "whole text"},
+      {"```\n42\n```", "42", "whole text"},
+      {"Yes, it converges.", "Yes", "whole text"},
+      {"The function is even.", "even", "whole text"},
+      {"12 noon", "12 noon", "whole text"},
+      {"The probability is $\\frac{1}{6}$, which is about 0.167.", "$\\frac{1}{6}$", "last expression"},
+      {"It takes 2 hours and 30 minutes.", "2 hours and 30 minutes", "last expression"},
+      {"The meeting of all clubs is on March 5, 2020.", "March 5, 2020", "last expression"},
+      {"The ratio is 3 to 2.", "3 to 2", "last expression"},
+      {"The answer is no, because 3 is odd.", "no", "answer is"},
+      {"\\boxed{\\left\\{\\begin{array}{l}x=1\\end{array}\\right.}",
+       "\\left\\{\\begin{array}{l}x=1\\end{array}\\right.", "boxed"},
+      {"Here's the solution:\n\n1. Let $x$ be the number that we look for.\n2. $3x = 21$\n3. $x = 7$\n\nSo it is "
+       "**7**.",
+       "7", "last expression"},
+      {"答えは **12** です。", "12", "answer is"},
+      {"所以 $x = 3$ 或 $x = -3$。", "$x = 3$ 或 $x = -3$", "last expression"},
   };
   for (const Row& row : rows) {
     const MathAnswer answer = ExtractMathAnswer(row.text);
     EXPECT_EQ(answer.text, row.answer) << row.text;
     EXPECT_EQ(answer.step, row.step) << row.text;
   }
+}
+
+TEST(ExtractMath, StatementsInLanguagesWhoseAnswersAreTheLastNumber) {
+  for (const char* text :
+       {"答案：12", "Die Antwort ist 12", "Ответ: x = 12", "정답은 12입니다", "A resposta é 12", "Odpowiedź: 12",
+        "Cevap: 12", "Het antwoord is 12", "Odpověď je 12", "Η απάντηση είναι 12", "התשובה היא 12", "Jawaban: 12",
+        "คำตอบคือ 12", "Svar: 12", "Vastaus on 12", "Sonuç 12'dir.", "Ans: 12", "Vậy đáp số là 12."}) {
+    EXPECT_TRUE(JudgeMath(text, "12").equal()) << text << " gives " << ExtractMathAnswer(text).text;
+    EXPECT_FALSE(JudgeMath(text, "13").equal()) << text;
+  }
+}
+
+TEST(ExtractMath, ThePronounIIsNoChoice) {
+  EXPECT_TRUE(JudgeMath("I choose C because 3 < 4.", "C").equal());
+  EXPECT_FALSE(JudgeMath("I choose C because 3 < 4.", "I").equal());
 }
 
 TEST(ExtractMath, ABareAnswerExtractsToItself) {
