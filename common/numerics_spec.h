@@ -18,6 +18,8 @@ std::string TorchBackendName(int sm);
 bool IsTorchCudaName(std::string_view backend);
 // What a sweep says that leaves the architecture to the host that runs it; in no numerics id.
 inline constexpr char kTorchCudaHere[] = "torch-cuda";
+// The kernels for the device, run by the emulator (docs/contracts/device.md).
+inline constexpr char kEmulatedBackend[] = "cuda-emulated";
 
 struct NumericsSpec {
   // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | torch-cuda-sm_NN | fake
@@ -34,5 +36,8 @@ struct NumericsSpec {
   // Whether every bit is promised equal on a repeat (DESIGN section 5).
   bool exact() const { return backend != "cuda-fast" && !torch(); }
 };
+
+// What `--device emulated` runs: bf16 throughout.
+inline NumericsSpec EmulatedNumerics() { return {kEmulatedBackend, "bf16", "bf16", "bf16"}; }
 
 }  // namespace iha

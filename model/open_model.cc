@@ -7,6 +7,7 @@
 #include "model/backend_module.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/model_folder.h"
+#include "model/device/device_backend.h"
 #include "model/fake_model.h"
 #include "model/transformer/cpu_backend.h"
 
@@ -47,6 +48,10 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
                                                       .threads = options.threads,
                                                       .device = options.device,
                                                       .numerics = options.numerics}));
+    return opened;
+  }
+  if (options.numerics.backend == kEmulatedBackend) {
+    IHA_ASSIGN_OR_RETURN(opened.backend, OpenEmulatedBackend(checkpoint, options.numerics));
     return opened;
   }
   IHA_ASSIGN_OR_RETURN(

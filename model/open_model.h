@@ -1,9 +1,10 @@
 // open_model.h: a checkpoint folder, opened for running: which backend it takes, its weights, tokenizer and eos ids.
 //
-// A folder is a Hugging Face style checkpoint (exact CPU engine, or the torch backend where numerics ask for it) or one
-// of type iha_fake (fake backend). Blocking: reads and packs the weights. Thread: any. Errors name the folder:
-// NotFound, InvalidArgument, DataLoss (bad checkpoint), FailedPrecondition (these numerics cannot run it),
-// Unimplemented (a layer that the backend lacks), ResourceExhausted, Unavailable (no such backend or device here).
+// A folder is a Hugging Face style checkpoint (exact CPU engine, or the emulated device or the torch backend where
+// numerics ask for it) or one of type iha_fake (fake backend). Blocking: reads and packs the weights. Thread: any.
+// Errors name the folder: NotFound, InvalidArgument, DataLoss (bad checkpoint), FailedPrecondition (these numerics
+// cannot run it), Unimplemented (a layer that the backend lacks), ResourceExhausted, Unavailable (no such backend or
+// device here).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace iha::model {
 
 struct OpenOptions {
   int threads = 1;
-  NumericsSpec numerics;       // backend cpu-exact, torch, torch-cuda-sm_NN; or fake: the folder's own
+  NumericsSpec numerics;       // backend cpu-exact, cuda-emulated, torch, torch-cuda-sm_NN; or fake: the folder's own
   std::string device = "cpu";  // torch-cuda-sm_NN: cuda or cuda:N
   // For the profile of the exact CPU engine; null = none. Must outlive the model.
   const Clock* clock = nullptr;

@@ -19,12 +19,14 @@ IHA_DEVICE void Combine(const EpilogueGpuArgs& p, size_t row, uint32_t column, b
     Widen(ptx::LoadAs<Eight16>(a + (row * 2 * kRow + column)), x);
     Widen(ptx::LoadAs<Eight16>(a + ((row * 2 + 1) * kRow + column)), other);
     if constexpr (kCombine == EpilogueCombine::kDiffGated) {
-      factor = Sigmoid(ptx::Load(ptx::Global<const float>(p.logits) + row));
+      const size_t token = row / p.heads, head = row % p.heads;
+      const size_t stride = p.logits_stride == 0 ? p.heads : p.logits_stride;
+      factor = Sigmoid(ptx::Load(ptx::Global<const float>(p.logits) + (token * stride + head)));
     }
   }
   for (int i = 0; i < 8; ++i) x[i] = fmaf(-factor, other[i], x[i]);
   if constexpr (kCombine == EpilogueCombine::kDiffNormed) {
-    const float r = RootMeanSquare<kLanes>(x, p.eps);
+    const float r = RootMeanSquare<kLanes>(x, p.mean_of == 0 ? kRow : p.mean_of, p.eps);
     const ptx::Global<const float> weight(p.weight);
     for (int i = 0; i < 8; i += 4) {
       const auto four = ptx::LoadAs<ptx::Pack<float, 4>>(weight + (column + static_cast<uint32_t>(i)));
@@ -56,10 +58,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kEpilogueGpuThreads, 1) Epilogue(EpilogueGpuAr
     if (!mine) continue;
     if (p.gate != nullptr && p.gate_elementwise) {
       float g[8];
-      Widen(ptx::LoadAs<Eight16>(gates + (row * kRow + column)), g);
+      const size_t stride = p.gate_stride == 0 ? size_t{p.heads} * kRow : p.gate_stride;
+      Widen(ptx::LoadAs<Eight16>(gates + (token * stride + head * kRow + column)), g);
       for (int i = 0; i < 8; ++i) x[i] *= Sigmoid(g[i]);
     } else if (p.gate != nullptr) {
-      const float g = Sigmoid(ptx::BF16ToFloat(ptx::Load(gates + row)));
+      const size_t stride = p.gate_stride == 0 ? p.heads : p.gate_stride;
+      const float g = Sigmoid(ptx::BF16ToFloat(ptx::Load(gates + (token * stride + head))));
       for (int i = 0; i < 8; ++i) x[i] *= g;
     }
     ptx::StoreAs(out + (row * kRow + column), Narrow(x));

@@ -29,15 +29,18 @@ struct EpilogueGpuArgs {
   uint32_t d = 0;
   EpilogueCombine combine = EpilogueCombine::kNone;
   const float* logits = nullptr;  // kDiffGated: [token][heads]
+  uint32_t logits_stride = 0;     // elements between tokens, 0: heads
   const float* weight = nullptr;  // kDiffNormed: [d]
   float lambda = 0.0f;
   float eps = 0.0f;
+  uint32_t mean_of = 0;  // kDiffNormed: values of the mean where zeros pad a row, 0: d
   float scale = 1.0f;
   const uint16_t* v = nullptr;  // null: no XSA; token t, value head g at t * v_stride + g * d
   uint32_t v_stride = 0;
   uint32_t v_group = 1;
   const uint16_t* gate = nullptr;  // null: none; [token][heads], elementwise [token][heads][d]
   bool gate_elementwise = false;
+  uint32_t gate_stride = 0;  // elements between tokens, 0: dense
 };
 
 inline constexpr uint32_t kEpilogueGpuThreads = 128;

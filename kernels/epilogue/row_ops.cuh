@@ -17,12 +17,12 @@ IHA_DEVICE void TakeOutValue(const float (&v)[8], float (&z)[8]) {
   for (int i = 0; i < 8; ++i) z[i] = fmaf(-dot, v[i] * scale, z[i]);
 }
 
-// 1 / sqrt(mean of squares + eps).
+// 1 / sqrt(mean of squares + eps), the mean over `count` values.
 template <uint32_t kLanes>
-IHA_DEVICE float RootMeanSquare(const float (&x)[8], float eps) {
+IHA_DEVICE float RootMeanSquare(const float (&x)[8], uint32_t count, float eps) {
   float square = 0.0f;
   for (int i = 0; i < 8; ++i) square = fmaf(x[i], x[i], square);
-  return ptx::Rsqrt(SumLanes(square, kLanes) / static_cast<float>(kLanes * 8) + eps);
+  return ptx::Rsqrt(SumLanes(square, kLanes) / static_cast<float>(count) + eps);
 }
 
 // The exponent is never positive, so nothing overflows to 0 * inf.

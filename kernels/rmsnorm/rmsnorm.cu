@@ -26,7 +26,7 @@ IHA_DEVICE void StoreShare(const RmsNormGpuArgs& p, uint32_t row, uint32_t threa
                            Share& share) {
   const ptx::Global<const uint16_t> weight(p.weight);
   const ptx::Global<uint16_t> y(p.y);
-  const float r = ptx::Rsqrt(sum / static_cast<float>(p.n) + p.eps);
+  const float r = ptx::Rsqrt(sum / static_cast<float>(p.mean_of == 0 ? p.n : p.mean_of) + p.eps);
   for (uint32_t i = 0; i < kRmsNormPacks; ++i) {
     const uint32_t at = (thread + i * threads) * 8;
     if (at >= p.n) break;

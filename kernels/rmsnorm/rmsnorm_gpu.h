@@ -1,6 +1,7 @@
 // rmsnorm_gpu.h: RMSNorm on the device, bf16 rows: y = (x * r) * g, r = 1 / sqrt(mean(x^2) + eps), in fp32.
 //
-// g_i is the weight, 1 + weight (Gemma), or 1. One read of x, one write of y: 4 n bytes a row, and 2 n of weights by
+// The mean is over n values, or over the first mean_of where the rest of a row is zeros that pad it. g_i is the weight,
+// 1 + weight (Gemma), or 1. One read of x, one write of y: 4 n bytes a row, and 2 n of weights by
 // each block. Order: a thread adds the squares of its values in increasing index, then the threads of a row add
 // pairwise at distance 16, 8, 4, 2, 1 of lanes, then warps in order; it depends on n only, so a row's bits do not
 // depend on the batch. n is a multiple of 8, at most kMaxRmsNormGpu; rows begin at multiples of 16 bytes. x and y may
@@ -26,6 +27,7 @@ struct RmsNormGpuArgs {
   uint32_t ldy = 0;
   float eps = 1e-5f;
   bool weight_plus_one = false;
+  uint32_t mean_of = 0;  // 0: n
 };
 
 // How a row is spread: threads a row, rows a block, values a thread at most 8 kRmsNormPacks.

@@ -1,0 +1,270 @@
+#include "model/device/device_attention.h"
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+#include "kernels/attention/attention_gpu.h"
+#include "kernels/epilogue/epilogue_gpu.h"
+#include "kernels/iha_collapse/iha_collapse_gpu.h"
+#include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
+#include "kernels/rmsnorm/rmsnorm_gpu.h"
+#include "kernels/rope/rope_gpu.h"
+
+namespace iha::model {
+
+using checkpoint::AttentionKind;
+using checkpoint::CollapseKind;
+using checkpoint::Gate;
+using checkpoint::Knocking;
+using checkpoint::QkNorm;
+using checkpoint::Xsa;
+
+uint32_t DeviceAttention::LastRopeRow(uint32_t position) const {
+  return virtual_rope() ? position * pseudo_ + pseudo_ - 1 : position;
+}
+
+absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
+                                      const uint16_t* x, uint16_t* out) const {
+  const uint32_t tokens = step.tokens();
+  const bool iha = spec_.kind == AttentionKind::kIha;
+  IHA_ASSIGN_OR_RETURN(Heads base, Project(runtime, tokens, x));
+  if (!q_norm_.empty() && !post_mix()) IHA_RETURN_IF_ERROR(NormHeads(runtime, tokens, base));
+  Heads mixed;
+  if (iha) {
+    IHA_ASSIGN_OR_RETURN(mixed, Mix(runtime, step, ropes, base));
+  } else {
+    IHA_ASSIGN_OR_RETURN(const uint32_t* const rows, step.TokenRows(1, 1));
+    IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rows, tokens, base));
+  }
+  const Heads& heads = iha ? mixed : base;
+  IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_));
+  IHA_RETURN_IF_ERROR(cache_.Append(runtime, *places, heads.k.data(), heads.v.data()));
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, heads.q.data()));
+  if (iha) {
+    IHA_ASSIGN_OR_RETURN(y, Collapse(runtime, tokens, y, heads.v));
+  }
+  IHA_ASSIGN_OR_RETURN(y, Finish(runtime, tokens, x, base.v, std::move(y)));
+  return ApplyLinear(runtime, o_, y.data(), tokens, out);
+}
+
+absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Project(DeviceRuntime& runtime, uint32_t tokens,
+                                                                const uint16_t* x) const {
+  Heads heads;
+  IHA_ASSIGN_OR_RETURN(heads.q, DeviceRows::Make(runtime, size_t{tokens} * q_.n, "q"));
+  IHA_ASSIGN_OR_RETURN(heads.k, DeviceRows::Make(runtime, size_t{tokens} * k_.n, "k"));
+  IHA_ASSIGN_OR_RETURN(heads.v, DeviceRows::Make(runtime, size_t{tokens} * v_.n, "v"));
+  IHA_RETURN_IF_ERROR(ApplyLinear(runtime, q_, x, tokens, heads.q.data()));
+  IHA_RETURN_IF_ERROR(ApplyLinear(runtime, k_, x, tokens, heads.k.data()));
+  IHA_RETURN_IF_ERROR(ApplyLinear(runtime, v_, x, tokens, heads.v.data()));
+  if (spec_.knocking == Knocking::kMlp) IHA_RETURN_IF_ERROR(KnockValues(runtime, tokens, heads.v));
+  return heads;
+}
+
+// v' = ((v U) sigmoid(v G)) (2 W), a row a head.
+absl::Status DeviceAttention::KnockValues(DeviceRuntime& runtime, uint32_t tokens, DeviceRows& v) const {
+  const uint32_t rows = tokens * kv_heads_;
+  IHA_ASSIGN_OR_RETURN(const DeviceRows up, DeviceRows::Make(runtime, v.size(), "knocking up"));
+  IHA_ASSIGN_OR_RETURN(const DeviceRows gate, DeviceRows::Make(runtime, v.size(), "knocking gate"));
+  IHA_RETURN_IF_ERROR(ApplyLinear(runtime, knock_up_, v.data(), rows, up.data()));
+  IHA_RETURN_IF_ERROR(ApplyLinear(runtime, knock_gate_, v.data(), rows, gate.data()));
+  IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionEpilogueGpu({.a = up.data(),
+                                                                   .out = up.data(),
+                                                                   .tokens = tokens,
+                                                                   .heads = kv_heads_,
+                                                                   .d = d_v_,
+                                                                   .gate = gate.data(),
+                                                                   .gate_elementwise = true},
+                                                                  runtime.stream()),
+                                    "knocking"));
+  return ApplyLinear(runtime, knock_down_, up.data(), rows, v.data());
+}
+
+absl::Status DeviceAttention::NormHeads(DeviceRuntime& runtime, uint32_t rows, const Heads& heads) const {
+  const auto norm = [&](const DeviceRows& x, uint32_t count, const DeviceRows& weight) {
+    return runtime.Check(kernels::RmsNormGpu({.x = x.data(),
+                                              .weight = weight.data(),
+                                              .y = x.data(),
+                                              .rows = rows * count,
+                                              .n = d_,
+                                              .ldx = d_,
+                                              .ldy = d_,
+                                              .eps = norm_eps_,
+                                              .weight_plus_one = norm_plus_one_,
+                                              .mean_of = true_d_},
+                                             runtime.stream()),
+                         "qk norm");
+  };
+  IHA_RETURN_IF_ERROR(norm(heads.q, heads_, q_norm_));
+  return norm(heads.k, kv_heads_, k_norm_);
+}
+
+absl::Status DeviceAttention::Rotate(DeviceRuntime& runtime, const DeviceRopes& ropes, const uint32_t* rope_rows,
+                                     uint32_t rows, const Heads& heads) const {
+  const auto rotate = [&](const DeviceRows& x, uint32_t count) {
+    return runtime.Check(kernels::RopeGpu({.x = x.data(),
+                                           .positions = rope_rows,
+                                           .cos = ropes.cos(spec_.rope),
+                                           .sin = ropes.sin(spec_.rope),
+                                           .tokens = rows,
+                                           .heads = count,
+                                           .token_stride = count * d_,
+                                           .head_stride = d_,
+                                           .rotary_dim = d_},
+                                          runtime.stream()),
+                         "rope");
+  };
+  IHA_RETURN_IF_ERROR(rotate(heads.q, heads_));
+  return rotate(heads.k, kv_heads_);
+}
+
+absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Mix(DeviceRuntime& runtime, DeviceStep& step,
+                                                            const DeviceRopes& ropes, const Heads& base) const {
+  const uint32_t tokens = step.tokens(), rotate = post_mix() ? 0 : 1, stride = heads_ * d_;
+  Heads mixed;
+  for (DeviceRows* rows : {&mixed.q, &mixed.k, &mixed.v}) {
+    IHA_ASSIGN_OR_RETURN(*rows, DeviceRows::Make(runtime, size_t{tokens} * pseudo_ * stride, "pseudo heads"));
+  }
+  IHA_ASSIGN_OR_RETURN(const uint32_t* const first_row, step.TokenRows(virtual_rope() ? pseudo_ : 1, 1));
+  IHA_RETURN_IF_ERROR(
+      runtime.Check(kernels::IhaMixRopeGpu({.shape = {tokens, heads_, pseudo_, d_},
+                                            .terms = terms_,
+                                            .count = 3,
+                                            .parts = {{base.q.data(), stride, rotate, alpha_q_.data(), mixed.q.data()},
+                                                      {base.k.data(), stride, rotate, alpha_k_.data(), mixed.k.data()},
+                                                      {base.v.data(), stride, 0, alpha_v_.data(), mixed.v.data()}},
+                                            .first_row = first_row,
+                                            .cos = ropes.cos(spec_.rope),
+                                            .sin = ropes.sin(spec_.rope),
+                                            .shift_cos = shift_cos_.data(),
+                                            .shift_sin = shift_sin_.data()},
+                                           runtime.stream()),
+                    "iha_mix_rope"));
+  if (!post_mix()) return mixed;
+  const uint32_t rows = tokens * pseudo_;
+  IHA_RETURN_IF_ERROR(NormHeads(runtime, rows, mixed));
+  const uint32_t* rope_rows = nullptr;
+  if (virtual_rope()) {
+    IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_));
+    rope_rows = places->positions.data();
+  } else {
+    IHA_ASSIGN_OR_RETURN(rope_rows, step.TokenRows(1, pseudo_));
+  }
+  IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rope_rows, rows, mixed));
+  return mixed;
+}
+
+absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const DevicePlaces& places,
+                                                   const uint16_t* q) const {
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, DeviceRows::Make(runtime, size_t{places.rows} * heads_ * d_v_, "attended"));
+  const kernels::KvPagesGpu& pages = cache_.pages();
+  const bool token_window =
+      pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken;
+  const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
+  IHA_RETURN_IF_ERROR(
+      runtime.Check(kernels::AttentionGpu({.q = q,
+                                           .k_pages = pages.k_pages,
+                                           .v_pages = pages.v_pages,
+                                           .page_table = places.page_table.data(),
+                                           .q_begin = places.q_begin.data(),
+                                           .kv_length = places.kv_length.data(),
+                                           .out = y.data(),
+                                           .sequences = places.sequences,
+                                           .max_rows = places.max_rows,
+                                           .pages_per_sequence = places.pages_per_sequence,
+                                           .heads = heads_,
+                                           .kv_heads = kv_heads_,
+                                           .d = d_,
+                                           .d_v = d_v_,
+                                           .scale = scale_,
+                                           .mask = {.pseudo = pseudo_,
+                                                    .token_causal = spec_.mask == checkpoint::IhaMask::kTokenCausal,
+                                                    .token_window = token_window,
+                                                    .window = static_cast<uint32_t>(window)}},
+                                          runtime.stream()),
+                    "attention"));
+  return y;
+}
+
+absl::StatusOr<DeviceRows> DeviceAttention::Collapse(DeviceRuntime& runtime, uint32_t tokens,
+                                                     const DeviceRows& attended, const DeviceRows& values) const {
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, DeviceRows::Make(runtime, size_t{tokens} * heads_ * d_, "collapsed"));
+  const bool xsa = spec_.xsa == Xsa::kPseudo;
+  if (spec_.collapse == CollapseKind::kPerHead) {
+    IHA_RETURN_IF_ERROR(runtime.Check(kernels::IhaCollapseGpu({.a = attended.data(),
+                                                               .v = xsa ? values.data() : nullptr,
+                                                               .collapse = collapse_.data(),
+                                                               .out = y.data(),
+                                                               .tokens = tokens,
+                                                               .heads = heads_,
+                                                               .pseudo = pseudo_,
+                                                               .d = d_},
+                                                              runtime.stream()),
+                                      "iha_collapse"));
+    return y;
+  }
+  if (xsa) {  // in place: one row of values a row
+    IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionEpilogueGpu({.a = attended.data(),
+                                                                     .out = attended.data(),
+                                                                     .tokens = tokens * pseudo_,
+                                                                     .heads = heads_,
+                                                                     .d = d_,
+                                                                     .v = values.data(),
+                                                                     .v_stride = heads_ * d_},
+                                                                    runtime.stream()),
+                                      "xsa"));
+  }
+  IHA_RETURN_IF_ERROR(runtime.Check(kernels::IhaCollapseGlobalGpu({.a = attended.data(),
+                                                                   .collapse = collapse_global_.data(),
+                                                                   .out = y.data(),
+                                                                   .terms = collapse_terms_,
+                                                                   .tokens = tokens,
+                                                                   .heads = heads_,
+                                                                   .pseudo = pseudo_,
+                                                                   .d = d_},
+                                                                  runtime.stream()),
+                                    "iha_collapse_global"));
+  return y;
+}
+
+absl::StatusOr<DeviceRows> DeviceAttention::Finish(DeviceRuntime& runtime, uint32_t tokens, const uint16_t* x,
+                                                   const DeviceRows& base_v, DeviceRows y) const {
+  kernels::EpilogueGpuArgs args{.a = y.data(), .out = y.data(), .tokens = tokens, .heads = out_heads_, .d = d_v_};
+  DeviceRows combined, gates;
+  DeviceArray<float> logits;
+  if (spec_.kind == AttentionKind::kDiff || spec_.kind == AttentionKind::kDiffV2) {
+    IHA_ASSIGN_OR_RETURN(combined, DeviceRows::Make(runtime, size_t{tokens} * out_heads_ * d_v_, "differences"));
+    args.out = combined.data();
+  }
+  if (spec_.kind == AttentionKind::kDiffV2) {
+    IHA_ASSIGN_OR_RETURN(logits, DeviceArray<float>::Make(runtime, size_t{tokens} * lambda_proj_.n, "lambda logits"));
+    IHA_RETURN_IF_ERROR(ApplyLinear(runtime, lambda_proj_, x, tokens, logits.data()));
+    args.combine = kernels::EpilogueCombine::kDiffGated;
+    args.logits = logits.data();
+    args.logits_stride = lambda_proj_.n;
+  } else if (spec_.kind == AttentionKind::kDiff) {
+    args.combine = kernels::EpilogueCombine::kDiffNormed;
+    args.weight = sub_norm_.data();
+    args.lambda = lambda_;
+    args.eps = static_cast<float>(spec_.norm_eps);
+    args.mean_of = 2 * true_d_;
+    args.scale = static_cast<float>(1.0 - spec_.lambda_init);
+  }
+  if (spec_.xsa == Xsa::kOutput) {
+    args.v = base_v.data();
+    args.v_stride = kv_heads_ * d_v_;
+    args.v_group = out_heads_ / kv_heads_;
+  }
+  if (spec_.gate != Gate::kOff) {
+    IHA_ASSIGN_OR_RETURN(gates, DeviceRows::Make(runtime, size_t{tokens} * gate_.n, "gates"));
+    IHA_RETURN_IF_ERROR(ApplyLinear(runtime, gate_, x, tokens, gates.data()));
+    args.gate = gates.data();
+    args.gate_stride = gate_.n;
+    args.gate_elementwise = spec_.gate == Gate::kElementwise;
+  }
+  const bool nothing = args.combine == kernels::EpilogueCombine::kNone && args.v == nullptr && args.gate == nullptr;
+  if (nothing) return y;
+  IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionEpilogueGpu(args, runtime.stream()), "attention_epilogue"));
+  return combined.empty() ? std::move(y) : std::move(combined);
+}
+
+}  // namespace iha::model

@@ -1,0 +1,85 @@
+// device_attention.h: one attention layer on a device, of any kind but talking_heads: the kernels in order, and the
+// layer's pages.
+//
+// Order: projections (knocking folded in or after them), pre norms, [iha: mix, post norm,] RoPE, append, attention over
+// pages, [iha: collapse | diff: difference,] xsa, gate, o_proj. All rows are bf16. Head sizes without a kernel are
+// padded (device_weights.h): the scale and the means of norms are those of the true size. Which kernel of several does
+// a step depends on the layer, never on the batch. Thread: the backend's. Errors of Make: Unimplemented (a kind or size
+// without a kernel: one line that names it), those of DeviceWeights.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/config.h"
+#include "model/device/device_step.h"
+#include "model/device/device_weights.h"
+
+namespace iha::model {
+
+// The head size that has kernels for one of d values; 0: none.
+uint32_t DeviceHeadSize(int64_t d);
+
+// FailedPrecondition, naming the first layer and what of it has no kernel, unless all have theirs.
+absl::Status CheckDeviceLayers(const checkpoint::ModelConfig& config);
+
+class DeviceAttention {
+ public:
+  static absl::StatusOr<DeviceAttention> Make(const checkpoint::ModelConfig& config, int64_t layer,
+                                              const DeviceWeights& weights);
+
+  DeviceKv& cache() { return cache_; }
+  // The last row of the RoPE tables that a step up to `position` turns by.
+  uint32_t LastRopeRow(uint32_t position) const;
+  // x, out: [tokens][hidden, padded]; out is written.
+  absl::Status Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes, const uint16_t* x,
+                       uint16_t* out) const;
+
+ private:
+  struct Heads {
+    DeviceRows q, k, v;
+  };
+  DeviceAttention(const checkpoint::ModelConfig& config, int64_t layer);
+  absl::Status LoadInputs(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
+  absl::Status LoadKind(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
+  absl::Status LoadIha(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
+  absl::Status LoadOutput(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
+
+  absl::StatusOr<Heads> Project(DeviceRuntime& runtime, uint32_t tokens, const uint16_t* x) const;
+  absl::Status KnockValues(DeviceRuntime& runtime, uint32_t tokens, DeviceRows& v) const;
+  absl::Status NormHeads(DeviceRuntime& runtime, uint32_t rows, const Heads& heads) const;
+  absl::Status Rotate(DeviceRuntime& runtime, const DeviceRopes& ropes, const uint32_t* rope_rows, uint32_t rows,
+                      const Heads& heads) const;
+  // From base heads to pseudo ones, normed and rotated.
+  absl::StatusOr<Heads> Mix(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
+                            const Heads& base) const;
+  absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places, const uint16_t* q) const;
+  absl::StatusOr<DeviceRows> Collapse(DeviceRuntime& runtime, uint32_t tokens, const DeviceRows& attended,
+                                      const DeviceRows& values) const;
+  // Difference, xsa and gate in one pass; y may be of more heads than come out.
+  absl::StatusOr<DeviceRows> Finish(DeviceRuntime& runtime, uint32_t tokens, const uint16_t* x,
+                                    const DeviceRows& base_v, DeviceRows y) const;
+  bool post_mix() const { return spec_.qk_norm == checkpoint::QkNorm::kPostMix; }
+  bool virtual_rope() const { return spec_.rope_positions == checkpoint::IhaPositions::kVirtual; }
+
+  checkpoint::LayerSpec spec_;
+  uint32_t heads_, kv_heads_, out_heads_;  // out: what o_proj takes
+  uint32_t pseudo_, true_d_, d_, d_v_;
+  float scale_, norm_eps_;
+  bool norm_plus_one_;
+  DeviceKv cache_;
+  DeviceLinear q_, k_, v_, o_;
+  DeviceLinear knock_up_, knock_gate_, knock_down_;
+  DeviceRows q_norm_, k_norm_;
+  // iha
+  uint32_t terms_ = 1, collapse_terms_ = 1;
+  DeviceRows alpha_q_, alpha_k_, alpha_v_, collapse_global_;
+  DeviceArray<float> collapse_, shift_cos_, shift_sin_;
+  // diff
+  DeviceLinear lambda_proj_;
+  DeviceArray<float> sub_norm_;
+  float lambda_ = 0;
+  DeviceLinear gate_;
+};
+
+}  // namespace iha::model

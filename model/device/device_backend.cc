@@ -1,0 +1,287 @@
+#include "model/device/device_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/errors.h"
+#include "common/status_macros.h"
+#include "kernels/elementwise/elementwise_gpu.h"
+#include "kernels/mlp/mlp_gpu.h"
+#include "kernels/rmsnorm/rmsnorm_gpu.h"
+#include "kernels/support/small_float.h"
+#include "model/device/device_attention.h"
+#include "model/step_check.h"
+
+namespace iha::model {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::ModelConfig;
+
+kernels::Activation ActivationOf(checkpoint::Activation activation) {
+  switch (activation) {
+    case checkpoint::Activation::kSilu:
+      return kernels::Activation::kSilu;
+    case checkpoint::Activation::kGeluErf:
+      return kernels::Activation::kGeluErf;
+    case checkpoint::Activation::kGeluTanh:
+      return kernels::Activation::kGeluTanh;
+    case checkpoint::Activation::kRelu:
+      return kernels::Activation::kRelu;
+  }
+  std::abort();  // the switch is complete
+}
+
+struct Block {
+  DeviceAttention attention;
+  DeviceRows input_norm, before_mlp;
+  DeviceRows after_attention, after_mlp;  // sandwich norms only
+  DeviceLinear gate, up, down;            // gate: of gated ones
+};
+
+class DeviceBackend final : public Backend {
+ public:
+  DeviceBackend(const ModelConfig& config, std::unique_ptr<DeviceRuntime> runtime)
+      : config_(config),
+        runtime_(std::move(runtime)),
+        hidden_(static_cast<uint32_t>(PlainAxis(config.hidden_size).padded())),
+        ropes_(*runtime_, config_, DeviceHeadSize(config.head_dim) / 2) {}
+
+  absl::Status Load(const Checkpoint& checkpoint, const NumericsSpec& numerics);
+  const ModelInfo& info() const override { return info_; }
+  absl::Status ReserveCache(int32_t blocks) override;
+  absl::Status CopyBlock(int32_t from, int32_t to) override;
+  absl::Status Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) override;
+
+ private:
+  absl::StatusOr<Block> LoadBlock(int64_t layer, const DeviceWeights& weights) const;
+  absl::Status RunBlock(const Block& block, DeviceStep& step, const DeviceRows& x, Trace* trace);
+  absl::Status RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out);
+  absl::Status Head(const DeviceStep& step, const DeviceRows& x, std::span<float> logits);
+  absl::Status Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y);
+  absl::Status AddResidual(uint32_t rows, const DeviceRows& x, const DeviceRows& y);
+  absl::StatusOr<DeviceRows> Rows(uint32_t rows, const char* name) {
+    return DeviceRows::Make(*runtime_, size_t{rows} * hidden_, name);
+  }
+  absl::StatusOr<std::vector<float>> ToHost(const DeviceRows& x, uint32_t rows) const;
+
+  const ModelConfig config_;
+  const std::unique_ptr<DeviceRuntime> runtime_;  // before all that lies in its memory
+  const uint32_t hidden_;                         // padded
+  DeviceRopes ropes_;
+  ModelInfo info_;
+  int32_t reserved_ = 0;
+  DeviceLinear embedding_, head_;  // head_: unused when tied
+  std::vector<Block> blocks_;
+  DeviceRows final_norm_;
+};
+
+absl::StatusOr<Block> DeviceBackend::LoadBlock(int64_t layer, const DeviceWeights& weights) const {
+  const std::string at = fmt::format("model.layers.{}.", layer);
+  const DeviceAxis hidden = PlainAxis(config_.hidden_size), inner = PlainAxis(config_.intermediate_size);
+  IHA_ASSIGN_OR_RETURN(DeviceAttention attention, DeviceAttention::Make(config_, layer, weights));
+  Block block{.attention = std::move(attention),
+              .input_norm = {},
+              .before_mlp = {},
+              .after_attention = {},
+              .after_mlp = {},
+              .gate = {},
+              .up = {},
+              .down = {}};
+  IHA_ASSIGN_OR_RETURN(block.input_norm, weights.Vector(at + "input_layernorm.weight", hidden));
+  IHA_ASSIGN_OR_RETURN(DeviceRows post, weights.Vector(at + "post_attention_layernorm.weight", hidden));
+  if (config_.sandwich_norms) {
+    block.after_attention = std::move(post);
+    IHA_ASSIGN_OR_RETURN(block.before_mlp, weights.Vector(at + "pre_feedforward_layernorm.weight", hidden));
+    IHA_ASSIGN_OR_RETURN(block.after_mlp, weights.Vector(at + "post_feedforward_layernorm.weight", hidden));
+  } else {
+    block.before_mlp = std::move(post);  // the Llama name for the norm in front of the MLP
+  }
+  if (config_.mlp == checkpoint::MlpKind::kGated) {
+    IHA_ASSIGN_OR_RETURN(block.gate, weights.Linear(at + "mlp.gate_proj", inner, hidden, config_.mlp_bias));
+  }
+  IHA_ASSIGN_OR_RETURN(block.up, weights.Linear(at + "mlp.up_proj", inner, hidden, config_.mlp_bias));
+  IHA_ASSIGN_OR_RETURN(block.down, weights.Linear(at + "mlp.down_proj", hidden, inner, config_.mlp_bias));
+  return block;
+}
+
+absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpec& numerics) {
+  IHA_RETURN_IF_ERROR(CheckDeviceLayers(config_));
+  const Digest digest = checkpoint.WeightsDigest();  // first, while no page has been dropped
+  const DeviceWeights weights(checkpoint, *runtime_);
+  const DeviceAxis vocabulary = PlainAxis(config_.vocab_size), hidden = PlainAxis(config_.hidden_size);
+  IHA_ASSIGN_OR_RETURN(embedding_, weights.Linear("model.embed_tokens", vocabulary, hidden, false));
+  if (!config_.tied_embeddings) {
+    IHA_ASSIGN_OR_RETURN(head_, weights.Linear("lm_head", vocabulary, hidden, false));
+  }
+  int64_t block_bytes = 0;
+  for (int64_t layer = 0; layer < config_.num_layers(); layer++) {
+    IHA_ASSIGN_OR_RETURN(Block block, LoadBlock(layer, weights));
+    block_bytes += block.attention.cache().block_bytes();
+    blocks_.push_back(std::move(block));
+  }
+  IHA_ASSIGN_OR_RETURN(final_norm_, weights.Vector("model.norm.weight", hidden));
+  info_ = {.family = NameOf(config_.family),
+           .vocab_size = static_cast<int32_t>(config_.vocab_size),
+           .context_tokens = config_.context_tokens,
+           .kv_block_bytes = block_bytes,
+           .numerics_id = numerics.Id(),
+           .weights = digest};
+  checkpoint.DropPages();
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::ReserveCache(int32_t blocks) {
+  IHA_RETURN_IF_ERROR(CheckReservation(reserved_, blocks));
+  for (Block& block : blocks_) IHA_RETURN_IF_ERROR(block.attention.cache().Reserve(*runtime_, blocks));
+  reserved_ = blocks;
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::CopyBlock(int32_t from, int32_t to) {
+  if (from < 0 || to < 0 || from >= reserved_ || to >= reserved_) {
+    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, reserved_);
+  }
+  if (from == to) return absl::OkStatus();
+  for (Block& block : blocks_) IHA_RETURN_IF_ERROR(block.attention.cache().CopyBlock(*runtime_, from, to));
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y) {
+  return runtime_->Check(kernels::RmsNormGpu({.x = x.data(),
+                                              .weight = weight.data(),
+                                              .y = y.data(),
+                                              .rows = rows,
+                                              .n = hidden_,
+                                              .ldx = hidden_,
+                                              .ldy = hidden_,
+                                              .eps = static_cast<float>(config_.rms_norm_eps),
+                                              .weight_plus_one = config_.norm_plus_one,
+                                              .mean_of = static_cast<uint32_t>(config_.hidden_size)},
+                                             runtime_->stream()),
+                         "norm");
+}
+
+absl::Status DeviceBackend::AddResidual(uint32_t rows, const DeviceRows& x, const DeviceRows& y) {
+  return runtime_->Check(
+      kernels::AddInPlaceGpu({.x = x.data(), .y = y.data(), .rows = rows, .n = hidden_, .ldx = hidden_, .ldy = hidden_},
+                             runtime_->stream()),
+      "residual");
+}
+
+absl::StatusOr<std::vector<float>> DeviceBackend::ToHost(const DeviceRows& x, uint32_t rows) const {
+  IHA_ASSIGN_OR_RETURN(const std::vector<uint16_t> bits, x.ToHost());
+  const auto hidden = static_cast<size_t>(config_.hidden_size);
+  std::vector<float> values;
+  values.reserve(rows * hidden);
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t i = 0; i < hidden; i++) values.push_back(kernels::WidenBF16(bits[row * hidden_ + i]));
+  }
+  return values;
+}
+
+absl::Status DeviceBackend::RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out) {
+  const uint32_t inner = block.up.n;
+  IHA_ASSIGN_OR_RETURN(const DeviceRows up, DeviceRows::Make(*runtime_, size_t{tokens} * inner, "up"));
+  IHA_RETURN_IF_ERROR(ApplyLinear(*runtime_, block.up, x.data(), tokens, up.data()));
+  DeviceRows gate;
+  if (!block.gate.weights.empty()) {
+    IHA_ASSIGN_OR_RETURN(gate, DeviceRows::Make(*runtime_, size_t{tokens} * inner, "gate"));
+    IHA_RETURN_IF_ERROR(ApplyLinear(*runtime_, block.gate, x.data(), tokens, gate.data()));
+  }
+  const DeviceRows& activated = gate.empty() ? up : gate;
+  IHA_RETURN_IF_ERROR(runtime_->Check(kernels::ActivationMulGpu({.gate = activated.data(),
+                                                                 .up = gate.empty() ? nullptr : up.data(),
+                                                                 .out = activated.data(),
+                                                                 .rows = tokens,
+                                                                 .n = inner,
+                                                                 .ld_gate = inner,
+                                                                 .ld_up = inner,
+                                                                 .ld_out = inner,
+                                                                 .activation = ActivationOf(config_.activation)},
+                                                                runtime_->stream()),
+                                      "activation"));
+  return ApplyLinear(*runtime_, block.down, activated.data(), tokens, out.data());
+}
+
+absl::Status DeviceBackend::RunBlock(const Block& block, DeviceStep& step, const DeviceRows& x, Trace* trace) {
+  const uint32_t n = step.tokens();
+  IHA_ASSIGN_OR_RETURN(const DeviceRows normed, Rows(n, "normed"));
+  IHA_ASSIGN_OR_RETURN(const DeviceRows update, Rows(n, "update"));
+  IHA_RETURN_IF_ERROR(Norm(n, x, block.input_norm, normed));
+  IHA_RETURN_IF_ERROR(block.attention.Forward(*runtime_, step, ropes_, normed.data(), update.data()));
+  if (trace != nullptr) {
+    IHA_ASSIGN_OR_RETURN(std::vector<float> out, ToHost(update, n));
+    trace->attn_out.push_back(std::move(out));
+  }
+  if (config_.sandwich_norms) IHA_RETURN_IF_ERROR(Norm(n, update, block.after_attention, update));
+  IHA_RETURN_IF_ERROR(AddResidual(n, x, update));
+  IHA_RETURN_IF_ERROR(Norm(n, x, block.before_mlp, normed));
+  IHA_RETURN_IF_ERROR(RunMlp(block, n, normed, update));
+  if (config_.sandwich_norms) IHA_RETURN_IF_ERROR(Norm(n, update, block.after_mlp, update));
+  return AddResidual(n, x, update);
+}
+
+// Only the wanted rows go through the final norm and the head.
+absl::Status DeviceBackend::Head(const DeviceStep& step, const DeviceRows& x, std::span<float> logits) {
+  const auto rows = static_cast<uint32_t>(step.logit_rows().size());
+  if (rows == 0) return absl::OkStatus();
+  const DeviceLinear& head = config_.tied_embeddings ? embedding_ : head_;
+  IHA_ASSIGN_OR_RETURN(const DeviceRows last, Rows(rows, "last rows"));
+  IHA_ASSIGN_OR_RETURN(const auto out, DeviceArray<float>::Make(*runtime_, size_t{rows} * head.n, "logits"));
+  IHA_RETURN_IF_ERROR(runtime_->Check(
+      kernels::EmbedGpu(
+          {.table = x.data(), .ids = step.logit_rows().data(), .out = last.data(), .rows = rows, .n = hidden_},
+          runtime_->stream()),
+      "wanted rows"));
+  IHA_RETURN_IF_ERROR(Norm(rows, last, final_norm_, last));
+  IHA_RETURN_IF_ERROR(ApplyLinear(*runtime_, head, last.data(), rows, out.data()));
+  IHA_ASSIGN_OR_RETURN(const std::vector<float> padded, out.ToHost());
+  const auto vocabulary = static_cast<size_t>(config_.vocab_size);
+  for (size_t row = 0; row < rows; row++) {
+    std::copy_n(padded.begin() + static_cast<std::ptrdiff_t>(row * head.n), vocabulary,
+                logits.begin() + static_cast<std::ptrdiff_t>(row * vocabulary));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
+  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, reserved_));
+  IHA_ASSIGN_OR_RETURN(DeviceStep step, DeviceStep::Make(*runtime_, segments));
+  const uint32_t n = step.tokens();
+  if (n == 0) return absl::OkStatus();
+  uint32_t last_row = 0;
+  for (const Block& block : blocks_) last_row = std::max(last_row, block.attention.LastRopeRow(step.last_position()));
+  IHA_RETURN_IF_ERROR(ropes_.Extend(last_row));
+  IHA_ASSIGN_OR_RETURN(const DeviceRows x, Rows(n, "residual stream"));
+  IHA_RETURN_IF_ERROR(runtime_->Check(kernels::EmbedGpu({.table = embedding_.weights.data(),
+                                                         .ids = step.ids().data(),
+                                                         .out = x.data(),
+                                                         .rows = n,
+                                                         .n = hidden_,
+                                                         .scale = static_cast<float>(config_.embedding_scale)},
+                                                        runtime_->stream()),
+                                      "embedding"));
+  for (const Block& block : blocks_) IHA_RETURN_IF_ERROR(RunBlock(block, step, x, trace));
+  return Head(step, x, logits);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const Checkpoint& checkpoint, const NumericsSpec& numerics,
+                                                           std::unique_ptr<DeviceRuntime> runtime) {
+  if (numerics.weights_dtype != "bf16" || numerics.activation_dtype != "bf16" || numerics.kv_dtype != "bf16") {
+    return InvalidArgument("numerics {}: the device keeps weights, activations and KV cache in bf16", numerics.Id());
+  }
+  auto backend = std::make_unique<DeviceBackend>(checkpoint.config(), std::move(runtime));
+  IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, numerics), checkpoint.directory()));
+  return backend;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const Checkpoint& checkpoint, const NumericsSpec& numerics,
+                                                             const EmulatedOptions& options) {
+  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(options));
+}
+
+}  // namespace iha::model

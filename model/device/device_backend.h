@@ -1,0 +1,28 @@
+// device_backend.h: a checkpoint on a device behind the Backend contract, composed of the kernels in kernels/*/*_gpu.h
+// (docs/contracts/device.md). Weights, activations and cache bf16, sums fp32.
+//
+// Open uploads and digests the weights (mapped pages are dropped). Errors: FailedPrecondition (a layer without a
+// kernel), InvalidArgument (numerics of another backend), those of DeviceWeights and the runtime; the folder is named.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/numerics_spec.h"
+#include "model/backend.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/device/device_runtime.h"
+#include "model/device/emulated_runtime.h"
+
+namespace iha::model {
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const checkpoint::Checkpoint& checkpoint,
+                                                           const NumericsSpec& numerics,
+                                                           std::unique_ptr<DeviceRuntime> runtime);
+
+// Under the emulator: numerics `cuda-emulated`.
+absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const checkpoint::Checkpoint& checkpoint,
+                                                             const NumericsSpec& numerics,
+                                                             const EmulatedOptions& options = {});
+
+}  // namespace iha::model
