@@ -34,7 +34,8 @@ constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
 absl::Status CheckNumerics(const NumericsSpec& wanted) {
   if (wanted.torch()) IHA_RETURN_IF_ERROR(FindBackendModule("torch"));
   std::vector<std::string> ids;
-  for (const NumericsSpec& spec : RunnableNumerics(wanted.torch_cuda() ? wanted.backend : "torch")) {
+  const bool own_device = wanted.torch_cuda() || wanted.backend == kEmulatedBackend;
+  for (const NumericsSpec& spec : RunnableNumerics(own_device ? wanted.backend : "torch")) {
     if (spec.Id() == wanted.Id()) return absl::OkStatus();
     if (spec.backend != "fake") ids.push_back(spec.Id());
   }

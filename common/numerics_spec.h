@@ -20,6 +20,7 @@ bool IsTorchCudaName(std::string_view backend);
 inline constexpr char kTorchCudaHere[] = "torch-cuda";
 // The kernels for the device, run by the emulator (docs/contracts/device.md).
 inline constexpr char kEmulatedBackend[] = "cuda-emulated";
+inline constexpr char kEmulatedDevice[] = "emulated";  // its name in flags
 
 struct NumericsSpec {
   // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | torch-cuda-sm_NN | fake

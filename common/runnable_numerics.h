@@ -9,6 +9,7 @@
 namespace iha {
 
 // `torch`: what LibTorch is called on the worker's device (TorchBackendName); on a GPU nothing else runs.
+// kEmulatedBackend: of the emulated device.
 std::vector<NumericsSpec> RunnableNumerics(const std::string& torch);
 
 }  // namespace iha

@@ -8,12 +8,15 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/safetensors.h"
+#include "model/device/bf16_bound.h"
 #include "model/sequence_run.h"
 
 namespace iha::model {
 namespace {
 
+using checkpoint::Checkpoint;
 using checkpoint::DType;
 using checkpoint::Safetensors;
 using checkpoint::TensorView;
@@ -44,6 +47,14 @@ absl::Status ReadTolerance(const Safetensors& file, const std::string& key, doub
     return absl::OkStatus();
   }
   return InvalidArgument("{}: metadata {}: found \"{}\"; expected a number of at least 0", file.path(), key, text);
+}
+
+void WidenTolerances(const Bf16Errors& bf16, const Oracle& oracle, OracleErrors& errors) {
+  errors.logit_atol = std::max(errors.logit_atol, Bf16Bound(bf16.logits, oracle.logits));
+  for (size_t layer = 0; layer < errors.attn_out_atol.size(); layer++) {
+    double& atol = errors.attn_out_atol[layer];
+    atol = std::max(atol, Bf16Bound(bf16.attn_out[layer], oracle.attn_out[layer]));
+  }
 }
 
 }  // namespace
@@ -90,7 +101,8 @@ double MaxAbsError(std::span<const float> found, std::span<const double> expecte
 
 bool OracleErrors::ok() const {
   return logits <= logit_atol &&
-         std::all_of(attn_out.begin(), attn_out.end(), [this](double error) { return error <= attn_out_atol; });
+         std::equal(attn_out.begin(), attn_out.end(), attn_out_atol.begin(), attn_out_atol.end(),
+                    [](double error, double atol) { return error <= atol; });
 }
 
 absl::StatusOr<OracleErrors> CheckOracle(const std::string& folder, const OpenOptions& options, size_t chunk) {
@@ -112,9 +124,14 @@ absl::StatusOr<OracleErrors> CheckOracle(const std::string& folder, const OpenOp
   OracleErrors errors{.logits = MaxAbsError(logits, oracle.logits),
                       .attn_out = {},
                       .logit_atol = oracle.logit_atol,
-                      .attn_out_atol = oracle.attn_out_atol};
+                      .attn_out_atol = std::vector<double>(trace.attn_out.size(), oracle.attn_out_atol)};
   for (size_t layer = 0; layer < trace.attn_out.size(); layer++) {
     errors.attn_out.push_back(MaxAbsError(trace.attn_out[layer], oracle.attn_out[layer]));
+  }
+  if (options.numerics.backend == kEmulatedBackend) {
+    IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));
+    IHA_ASSIGN_OR_RETURN(const std::vector<double> variances, ScoreVariances(checkpoint));
+    WidenTolerances(Bf16ErrorsOf(checkpoint.config(), variances), oracle, errors);
   }
   return errors;
 }

@@ -76,6 +76,7 @@ absl::Status CheckFlags(const Flags& flags) {
     if (std::filesystem::is_directory(folder, error)) continue;
     return NotFound("--model {} {}: no such folder; expected a name and a checkpoint directory", name, folder);
   }
+  if (flags.device == kEmulatedDevice) return absl::OkStatus();
   return model::TorchBackendOn(flags.device).status();
 }
 
@@ -147,7 +148,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
-  app.add_option("--device", flags.device, "cpu; cuda or cuda:N for sweeps with torch numerics")->capture_default_str();
+  app.add_option("--device", flags.device,
+                 "cpu; emulated for sweeps with numerics cuda-emulated; cuda or cuda:N for sweeps with torch numerics")
+      ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
       ->check(WholeNumber(0, uint64_t{1} << 30));

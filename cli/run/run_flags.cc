@@ -88,6 +88,10 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
     numerics.backend = flags.device == "cuda" ? kTorchCudaHere : "torch";
     return numerics;
   }
+  if (flags.device == kEmulatedDevice) {
+    if (flags.numerics == "exact") return EmulatedNumerics();
+    return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
+  }
   if (flags.device != "auto" && flags.device != "cpu") {
     return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
   }

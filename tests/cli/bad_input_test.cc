@@ -327,9 +327,9 @@ TEST_F(BadInput, AWorkerChecksItsFlagsBeforeItConnects) {
   Expect(with({"--models-root", Path("nope")}), 3, "--models-root " + Path("nope") + ": no such folder");
   Expect(with({"--model", "a", Path("nope")}), 3, "--model a " + Path("nope") + ": no such folder");
   // A device that cannot be had here is one code in every program.
-  const RunResult device = RunProgram(with({"--device", "emulated"}));
+  const RunResult device = RunProgram(with({"--device", "cuda:127"}));
   EXPECT_EQ(device.exit.code, 4) << device.err;
-  EXPECT_THAT(device.err, HasSubstr("--device emulated: "));
+  EXPECT_THAT(device.err, HasSubstr("--device cuda:127: "));
 }
 
 // Every program refuses an empty token the same way: none of them goes on without the secret that it was told to use.

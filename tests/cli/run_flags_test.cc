@@ -75,6 +75,13 @@ TEST(RunFlags, WhatThisBuildLacksIsUnavailable) {
   EXPECT_EQ(NumericsOf(flags)->backend, "cpu-exact");
   flags.device = "cuda";
   EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
+  flags.device = "emulated";
+  ASSERT_TRUE(NumericsOf(flags).ok());
+  EXPECT_EQ(NumericsOf(flags)->Id(), "cuda-emulated/2/weights=bf16/act=bf16/kv=bf16");
+  for (const char* numerics : {"fast", "torch"}) {
+    flags.numerics = numerics;
+    EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
+  }
   flags.device = "cpu";
   flags.numerics = "fast";
   EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);

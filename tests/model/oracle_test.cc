@@ -84,7 +84,7 @@ TEST(Oracle, ErrorsAreTheLargestDifferenceAndNaNIsNeverFine) {
   EXPECT_TRUE(std::isnan(MaxAbsError(found, std::vector<double>{nan, 2, 100})));
   EXPECT_TRUE(std::isnan(MaxAbsError(std::vector<float>{1, std::nanf("")}, std::vector<double>{9, 1})));
   const auto ok = [](double logits, std::vector<double> attn_out) {
-    return OracleErrors{.logits = logits, .attn_out = attn_out, .logit_atol = 1, .attn_out_atol = 2}.ok();
+    return OracleErrors{.logits = logits, .attn_out = attn_out, .logit_atol = 1, .attn_out_atol = {2, 2}}.ok();
   };
   EXPECT_TRUE(ok(1, {2, 0}));
   EXPECT_FALSE(ok(1.5, {0, 0}));

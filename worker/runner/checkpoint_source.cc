@@ -22,6 +22,10 @@ bool IsPlainRelative(const std::string& name) {
 }  // namespace
 
 CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
+  if (options_.device == kEmulatedDevice) {
+    numerics_[EmulatedNumerics().Id()] = EmulatedNumerics();
+    return;
+  }
   const absl::StatusOr<std::string> torch = model::TorchBackendOn(options_.device);
   if (!torch.ok()) return;  // main has refused such a device
   for (const NumericsSpec& spec : RunnableNumerics(*torch)) numerics_[spec.Id()] = spec;

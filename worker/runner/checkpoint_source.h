@@ -19,7 +19,7 @@ struct CheckpointSourceOptions {
   std::map<std::string, std::string> folders;  // name -> folder
   std::string models_root;                     // "" = none
   int threads = 1;
-  std::string device = "cpu";    // or cuda, cuda:N: the torch backend only
+  std::string device = "cpu";    // or emulated; cuda, cuda:N: the torch backend only
   const Clock* clock = nullptr;  // of the models' profiles; null = none. Must outlive them
 };
 

@@ -27,7 +27,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
 }
 
 absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
-  const bool emulated = flags.device == "emulated";
+  const bool emulated = flags.device == kEmulatedDevice;
   if (emulated && flags.numerics != "exact") {
     return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
   }

@@ -61,7 +61,7 @@ TEST(AttentionKinds, EveryOracleHoldsInEveryChunking) {
       ASSERT_TRUE(errors.ok()) << errors.status();
       EXPECT_LE(errors->logits, errors->logit_atol) << "chunk " << chunk;
       for (size_t l = 0; l < errors->attn_out.size(); l++) {
-        EXPECT_LE(errors->attn_out[l], errors->attn_out_atol) << "layer " << l << " chunk " << chunk;
+        EXPECT_LE(errors->attn_out[l], errors->attn_out_atol[l]) << "layer " << l << " chunk " << chunk;
       }
       EXPECT_TRUE(errors->ok());
     }

@@ -48,7 +48,7 @@ TEST(Families, LogitsAndAttentionMatchTransformers) {
     EXPECT_LE(errors->logits, errors->logit_atol);
     ASSERT_GE(errors->attn_out.size(), 2u);
     for (size_t l = 0; l < errors->attn_out.size(); l++) {
-      EXPECT_LE(errors->attn_out[l], errors->attn_out_atol) << "layer " << l;
+      EXPECT_LE(errors->attn_out[l], errors->attn_out_atol[l]) << "layer " << l;
     }
     EXPECT_TRUE(errors->ok());
   }

@@ -1,0 +1,81 @@
+// ENG-1 on the emulated device: token ids and the bits of log-probabilities are the same alone, together, in chunks,
+// with shared prefixes and after preemption.
+#include "model/device/device_backend.h"
+#include "tests/model/device/tiny_checkpoint.h"
+#include "tests/support/temp_dir.h"
+#include "tests/worker/engine/engine_harness.h"
+
+namespace iha::engine {
+namespace {
+
+constexpr char kPlain[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+    "max_position_embeddings": 256, "rms_norm_eps": 1e-5)";
+constexpr char kIha[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
+    "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8,
+    "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "iha_eval": {"version": 1, "mlp": "gated",
+    "pattern": "per_layer", "attention": [{"kind": "iha", "pseudo_heads": 2, "alpha_layout": "source_target_pseudo",
+    "collapse": "global", "mask": "flat_causal", "rope_positions": "virtual", "rope_pairing": "half",
+    "window": {"unit": "token", "size": 20}, "qk_norm": "pre_mix"},
+    {"kind": "global", "rope_pairing": "half", "qk_norm": "none"}]})";
+
+// Prompts that share a block and a few tokens; two samples of one, one prompt scored.
+std::vector<GenerationRequest> Requests(int32_t vocabulary) {
+  const std::vector<int32_t> common = model::testing::RandomIds(66, vocabulary, 5);
+  std::vector<GenerationRequest> requests;
+  for (const uint32_t own : {2, 3, 60}) {
+    GenerationRequest request;
+    request.prompt = common;
+    for (const int32_t id : model::testing::RandomIds(own, vocabulary, own)) request.prompt.push_back(id);
+    request.sampling.max_new_tokens = 4;
+    request.sampling.temperature = own == 3 ? 0 : 0.8;
+    request.logprobs = true;
+    requests.push_back(request);
+    if (own != 60) continue;
+    request.sample_index = 1;  // grows into a third block
+    requests.push_back(request);
+  }
+  requests[1].continuation = model::testing::RandomIds(5, vocabulary, 9);
+  return requests;
+}
+
+std::vector<GenerationResult> RunAll(const checkpoint::Checkpoint& checkpoint, const SchedulerOptions& options,
+                                     int32_t kv_blocks, bool expect_preemption) {
+  auto backend = model::OpenEmulatedBackend(checkpoint, EmulatedNumerics());
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  const std::vector<GenerationRequest> requests = Requests((*backend)->info().vocab_size);
+  const auto engine = MakeEngine(options, kv_blocks, *std::move(backend));
+  for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
+  std::vector<GenerationResult> results;
+  for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
+  if (expect_preemption) EXPECT_GT(engine->counters().scheduler.preemptions, 0);
+  return results;
+}
+
+TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
+  for (const std::string& config : {std::string(kPlain) + "}", std::string(kIha)}) {
+    SCOPED_TRACE(config);
+    iha::testing::TempDir directory;
+    ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), config).ok());
+    const auto checkpoint = checkpoint::Checkpoint::Open(directory.path());
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto alone = RunAll(*checkpoint, {4096, 1, 4096, 128, false, false}, 16, false);
+    ASSERT_EQ(alone.size(), 4u);
+    for (const GenerationResult& result : alone) ASSERT_TRUE(result.status.ok()) << result.status;
+    struct Case {
+      SchedulerOptions scheduler;
+      int32_t kv_blocks;
+    };
+    for (const Case& c : {Case{{512, 64, 256, 128, true, true}, 16},   // together, as in production
+                          Case{{64, 7, 7, 128, true, true}, 16},       // small chunks
+                          Case{{512, 64, 64, 128, true, true}, 4}}) {  // preemption
+      SCOPED_TRACE(fmt::format("chunks of {}, {} blocks", c.scheduler.chunk_tokens, c.kv_blocks));
+      const auto results = RunAll(*checkpoint, c.scheduler, c.kv_blocks, c.kv_blocks == 4);
+      ASSERT_EQ(results.size(), alone.size());
+      for (size_t i = 0; i < results.size(); i++) ExpectSameResult(results[i], alone[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace iha::engine
