@@ -7,7 +7,8 @@ namespace {
 
 // A lane's 8 columns of the combined row.
 template <uint32_t kLanes, EpilogueCombine kCombine>
-IHA_DEVICE void Combine(const EpilogueGpuArgs& p, size_t row, uint32_t column, bool mine, float (&x)[8]) {
+IHA_DEVICE void Combine(const EpilogueGpuArgs& p, size_t row, uint32_t head, uint32_t column, bool mine,
+                        float (&x)[8]) {
   constexpr uint32_t kRow = kLanes * 8;
   const ptx::Global<const uint16_t> a(p.a);
   if constexpr (kCombine == EpilogueCombine::kNone) {
@@ -19,14 +20,13 @@ IHA_DEVICE void Combine(const EpilogueGpuArgs& p, size_t row, uint32_t column, b
     Widen(ptx::LoadAs<Eight16>(a + (row * 2 * kRow + column)), x);
     Widen(ptx::LoadAs<Eight16>(a + ((row * 2 + 1) * kRow + column)), other);
     if constexpr (kCombine == EpilogueCombine::kDiffGated) {
-      const size_t token = row / p.heads, head = row % p.heads;
-      const size_t stride = p.logits_stride == 0 ? p.heads : p.logits_stride;
-      factor = Sigmoid(ptx::Load(ptx::Global<const float>(p.logits) + (token * stride + head)));
+      const size_t at = size_t{ptx::BlockX()} * p.logits_stride + head;
+      factor = Sigmoid(ptx::Load(ptx::Global<const float>(p.logits) + at));
     }
   }
   for (int i = 0; i < 8; ++i) x[i] = fmaf(-factor, other[i], x[i]);
   if constexpr (kCombine == EpilogueCombine::kDiffNormed) {
-    const float r = RootMeanSquare<kLanes>(x, p.mean_of == 0 ? kRow : p.mean_of, p.eps);
+    const float r = RootMeanSquare<kLanes>(x, p.mean_of, p.eps);
     const ptx::Global<const float> weight(p.weight);
     for (int i = 0; i < 8; i += 4) {
       const auto four = ptx::LoadAs<ptx::Pack<float, 4>>(weight + (column + static_cast<uint32_t>(i)));
@@ -48,7 +48,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kEpilogueGpuThreads, 1) Epilogue(EpilogueGpuAr
     const bool mine = head < p.heads;
     const size_t row = token * p.heads + head;
     float x[8] = {};
-    Combine<kLanes, kCombine>(p, row, column, mine, x);
+    Combine<kLanes, kCombine>(p, row, head, column, mine, x);
     if (p.v != nullptr) {
       float v[8] = {};
       if (mine)
@@ -58,12 +58,10 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kEpilogueGpuThreads, 1) Epilogue(EpilogueGpuAr
     if (!mine) continue;
     if (p.gate != nullptr && p.gate_elementwise) {
       float g[8];
-      const size_t stride = p.gate_stride == 0 ? size_t{p.heads} * kRow : p.gate_stride;
-      Widen(ptx::LoadAs<Eight16>(gates + (token * stride + head * kRow + column)), g);
+      Widen(ptx::LoadAs<Eight16>(gates + (token * p.gate_stride + (head * kRow + column))), g);
       for (int i = 0; i < 8; ++i) x[i] *= Sigmoid(g[i]);
     } else if (p.gate != nullptr) {
-      const size_t stride = p.gate_stride == 0 ? p.heads : p.gate_stride;
-      const float g = Sigmoid(ptx::BF16ToFloat(ptx::Load(gates + (token * stride + head))));
+      const float g = Sigmoid(ptx::BF16ToFloat(ptx::Load(gates + (token * p.gate_stride + head))));
       for (int i = 0; i < 8; ++i) x[i] *= g;
     }
     ptx::StoreAs(out + (row * kRow + column), Narrow(x));
@@ -89,10 +87,15 @@ GpuStatus LaunchEpilogue(const EpilogueGpuArgs& args, GpuStream stream) {
 
 GpuStatus AttentionEpilogueGpu(const EpilogueGpuArgs& args, GpuStream stream) {
   if (args.heads == 0 || args.v_group == 0 || (args.v != nullptr && args.v_stride % 8 != 0)) return 1;
+  if (args.gate_elementwise && args.gate_stride % 8 != 0) return 1;
   if (args.tokens == 0) return 0;
-  if (args.d == 64) return LaunchEpilogue<8>(args, stream);
-  if (args.d == 128) return LaunchEpilogue<16>(args, stream);
-  if (args.d == 256) return LaunchEpilogue<32>(args, stream);
+  EpilogueGpuArgs filled = args;
+  if (filled.mean_of == 0) filled.mean_of = args.d;
+  if (filled.logits_stride == 0) filled.logits_stride = args.heads;
+  if (filled.gate_stride == 0) filled.gate_stride = args.gate_elementwise ? args.heads * args.d : args.heads;
+  if (args.d == 64) return LaunchEpilogue<8>(filled, stream);
+  if (args.d == 128) return LaunchEpilogue<16>(filled, stream);
+  if (args.d == 256) return LaunchEpilogue<32>(filled, stream);
   return 1;
 }
 

@@ -22,7 +22,8 @@ std::vector<std::string> Folders(const std::string& root) {
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     const std::string path = entry.path().string();
     // Forms of transformers 4 and 5 are the same function.
-    if (std::filesystem::exists(path + "/expected.safetensors") && !path.ends_with(".v4")) folders.push_back(path);
+    if (!std::filesystem::exists(path + "/expected.safetensors") || path.ends_with(".v4")) continue;
+    folders.push_back(path);
   }
   std::sort(folders.begin(), folders.end());
   return folders;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kPlain[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
-    "max_position_embeddings": 256, "rms_norm_eps": 1e-5)";
+    "max_position_embeddings": 256, "rms_norm_eps": 1e-5})";
 constexpr char kIha[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
     "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8,
     "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "iha_eval": {"version": 1, "mlp": "gated",
@@ -48,12 +48,14 @@ std::vector<GenerationResult> RunAll(const checkpoint::Checkpoint& checkpoint, c
   for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
   std::vector<GenerationResult> results;
   for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
-  if (expect_preemption) EXPECT_GT(engine->counters().scheduler.preemptions, 0);
+  if (expect_preemption) {
+    EXPECT_GT(engine->counters().scheduler.preemptions, 0);
+  }
   return results;
 }
 
 TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
-  for (const std::string& config : {std::string(kPlain) + "}", std::string(kIha)}) {
+  for (const char* config : {kPlain, kIha}) {
     SCOPED_TRACE(config);
     iha::testing::TempDir directory;
     ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), config).ok());
