@@ -136,5 +136,75 @@ TEST(EpilogueGpu, RefusesWhatItCannotDo) {
   EXPECT_EQ(AttentionEpilogueGpu({.tokens = 1, .heads = 1, .d = 64, .v_group = 0}, &device), 1);
 }
 
+// Logits and gates with columns that belong to no head, as products of a multiple of 8 columns leave them.
+TEST(EpilogueGpu, LogitsAndGatesMayHaveColumnsBetween) {
+  const uint32_t tokens = 3, heads = 3, d = 64, stride = 8;
+  for (const bool elementwise : {false, true}) {
+    const uint32_t gates = elementwise ? heads * d : heads, gate_stride = elementwise ? gates + 8 : stride;
+    const Case c{tokens, heads, d, EpilogueCombine::kDiffGated, 0, elementwise ? 2 : 1};
+    const Inputs in = Make(c);
+    simt::Device device;
+    const std::vector<uint16_t> want = Finished(device, c, in);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> logits(tokens * stride, nan);
+    std::vector<uint16_t> gate(size_t{tokens} * gate_stride, RoundToBF16(nan));
+    for (uint32_t t = 0; t < tokens; ++t) {
+      std::copy_n(in.logits.begin() + t * heads, heads, logits.begin() + t * stride);
+      std::copy_n(in.gate.bits.begin() + t * gates, gates, gate.begin() + t * gate_stride);
+    }
+    simt::Buffer<uint16_t> a(device, in.a.bits, "a"), g(device, gate, "gate"), out(device, want.size(), "out");
+    simt::Buffer<float> l(device, logits, "logits");
+    ASSERT_EQ(AttentionEpilogueGpu({.a = a.data(),
+                                    .out = out.data(),
+                                    .tokens = tokens,
+                                    .heads = heads,
+                                    .d = d,
+                                    .combine = EpilogueCombine::kDiffGated,
+                                    .logits = l.data(),
+                                    .logits_stride = stride,
+                                    .gate = g.data(),
+                                    .gate_elementwise = elementwise,
+                                    .gate_stride = gate_stride},
+                                   &device),
+              0)
+        << device.report().message;
+    EXPECT_EQ(out.ToHost(), want);
+  }
+}
+
+// The mean of the sub-norm over the 40 values that are not padding.
+TEST(EpilogueGpu, ThePaddingOfARowDoesNotCount) {
+  const uint32_t d = 64, n = 40;
+  const Rounded a = RandomBF16(2 * n, 7, 2);
+  const std::vector<float> weight = RandomFloats(n, 8, 2);
+  std::vector<double> want(n);
+  DiffNormedRef({1, 1, n}, {kLambda, weight.data(), kEps, kScale}, a.values.data(), want.data());
+  want.resize(d);
+  std::vector<uint16_t> padded(2 * d);
+  std::copy_n(a.bits.begin(), n, padded.begin());
+  std::copy_n(a.bits.begin() + n, n, padded.begin() + d);
+  std::vector<float> padded_weight = weight;
+  padded_weight.resize(d);
+  simt::Device device;
+  simt::Buffer<uint16_t> da(device, padded, "a"), out(device, d, "out");
+  simt::Buffer<float> dw(device, padded_weight, "weight");
+  ASSERT_EQ(AttentionEpilogueGpu({.a = da.data(),
+                                  .out = out.data(),
+                                  .tokens = 1,
+                                  .heads = 1,
+                                  .d = d,
+                                  .combine = EpilogueCombine::kDiffNormed,
+                                  .weight = dw.data(),
+                                  .lambda = kLambda,
+                                  .eps = kEps,
+                                  .mean_of = n,
+                                  .scale = kScale},
+                                 &device),
+            0)
+      << device.report().message;
+  // A difference that cancels is off by 2^-24 of its terms (at most 2 each); all else is relative.
+  ExpectClose(WidenAll(out.ToHost()), want, kBF16 + 0x1p-17, [](size_t) { return 8 * 0x1p-24; });
+}
+
 }  // namespace
 }  // namespace iha::kernels

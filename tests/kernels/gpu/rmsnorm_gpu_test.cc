@@ -68,6 +68,33 @@ TEST(RmsNormGpu, RowsDoNotSeeTheBatch) {
   }
 }
 
+// Zeros that pad a row change nothing when the mean leaves them out.
+TEST(RmsNormGpu, ThePaddingOfARowDoesNotCount) {
+  for (const auto& [n, padded] : {std::pair<uint32_t, uint32_t>{8, 64}, {72, 128}}) {
+    const Rounded x = RandomBF16(n, 5, 3), weight = RandomBF16(n, 6, 2);
+    Rounded wide = x, wide_weight = weight;
+    wide.bits.resize(padded);
+    wide_weight.bits.resize(padded);
+    simt::Device device;
+    std::vector<uint16_t> want = Normalised(device, {1, n, 0, true, false}, x, weight);
+    want.resize(padded);
+    simt::Buffer<uint16_t> dx(device, wide.bits, "x"), dw(device, wide_weight.bits, "weight"), y(device, padded, "y");
+    ASSERT_EQ(RmsNormGpu({.x = dx.data(),
+                          .weight = dw.data(),
+                          .y = y.data(),
+                          .rows = 1,
+                          .n = padded,
+                          .ldx = padded,
+                          .ldy = padded,
+                          .eps = 1e-5f,
+                          .mean_of = n},
+                         &device),
+              0)
+        << device.report().message;
+    EXPECT_EQ(y.ToHost(), want);
+  }
+}
+
 TEST(RmsNormGpu, NanAndInfinityStayInTheirRows) {
   Rounded x = RandomBF16(4 * 64, 5);
   const auto put = [&](size_t i, float v) { x.bits[i] = RoundToBF16(x.values[i] = v); };
