@@ -103,7 +103,7 @@ TEST(Device, EqualFunctionsGiveEqualBits) {
 // The next token after a prefix in another block: a copy of it, and the block itself.
 TEST(Device, ACopiedBlockIsAsGoodAsTheFirst) {
   IHA_REQUIRE_CASES(cases);
-  for (const char* name : {"iha_p2_algorithm1", "diff_number_window_half"}) {
+  for (const char* name : {"iha_p3_tps_token_token", "diff_number_window_half"}) {
     const std::string folder = cases + "/attention_oracles/" + name;
     const std::vector<int32_t> ids = OracleOf(folder).ids;
     const auto backend = Open(folder);
