@@ -1,11 +1,13 @@
 // node.h: the expression tree of a mathematical answer.
 //
-// Nodes live in one Tree for both sides of a comparison and are named by Ref; they never change once made. Builders
-// fold numbers exactly as long as they stay below the budget's bits. When the node budget is spent, every builder
-// returns kNoRef and full() holds; readers treat kNoRef as "can't be decided". Thread: one owner.
+// Nodes live in one Tree for both sides of a comparison and are named by Ref; they never change once made and stay
+// where they are: a reference to a node, or a view of its text, holds as long as the tree. Builders fold numbers
+// exactly as long as they stay below the budget's bits. When the node budget is spent, every builder returns kNoRef and
+// full() holds; readers treat kNoRef as "can't be decided". Thread: one owner.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,7 +98,7 @@ class Tree {
   Ref PowNumbers(const Rational& base, const Rational& exponent);
 
   MathBudget budget_;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;  // not a vector: callers keep references while builders add nodes
   bool full_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/math/node.h"
 
 namespace iha::scoring {
 namespace {
@@ -87,6 +88,17 @@ TEST(MathHostile, HugeNumbersAreToldApart) {
   EXPECT_EQ(JudgeMath("2^{200}", "2^{200}+1").outcome, MathOutcome::kDifferent);
   EXPECT_EQ(JudgeMath("10^{400}", "10^{400}+1").outcome, MathOutcome::kDifferent);
   EXPECT_EQ(JudgeMath("e^{-1000}", "0").outcome, MathOutcome::kDifferent);
+}
+
+// Comparisons hold a view of a symbol's name while they build the tree that it is replaced in.
+TEST(MathHostile, NodesStayWhereTheyAre) {
+  math::Tree tree{MathBudget{}};
+  const math::Ref x = tree.New(math::Kind::kSymbol, "x", {});
+  const math::Node* const before = &tree[x];
+  const std::string_view name = tree[x].text;
+  for (int i = 0; i < 1000; ++i) ASSERT_NE(tree.New(math::Kind::kSymbol, "y", {x}), math::kNoRef);
+  EXPECT_EQ(&tree[x], before);
+  EXPECT_EQ(name, "x");
 }
 
 }  // namespace
