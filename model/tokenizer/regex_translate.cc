@@ -6,6 +6,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "model/tokenizer/regex_sets.h"
 #include "model/tokenizer/unicode.h"
 
@@ -62,7 +63,7 @@ class Translator {
 
   template <class... Args>
   absl::Status Error(fmt::format_string<Args...> f, Args&&... args) const {
-    return InvalidArgument("regex: {} (at byte {})", fmt::format(f, std::forward<Args>(args)...), i_);
+    return InvalidArgument("regex: {} (at byte {})", TerminalSafe(fmt::format(f, std::forward<Args>(args)...)), i_);
   }
   bool At(std::string_view text) const { return p_.substr(i_).starts_with(text); }
   void Atom(const std::string& text) {

@@ -188,6 +188,9 @@ TEST(TokenizerErrors, Patterns) {
   EXPECT_THAT(split("*a"), HasSubstr("nothing to repeat"));
   EXPECT_THAT(split("\\p{Klingon}"), HasSubstr("pre_tokenizer.pattern: regex \"\\p{Klingon}\": unknown property"));
   EXPECT_THAT(split("(?<=a+)b"), HasSubstr("lookbehind"));
+  // One line, whatever the pattern holds.
+  EXPECT_THAT(split("(?\n)a"), HasSubstr("group option \"(?\\n\" is not supported"));
+  EXPECT_THAT(split("(?\xC3\xA9)a"), HasSubstr("group option \"(?\\xC3\" is not supported"));
   EXPECT_THAT(split("(*ACCEPT)"), HasSubstr("callouts are not supported"));
   EXPECT_THAT(split("((a{1000}){1000}){1000}"), HasSubstr("pre_tokenizer.pattern: regex"));
   EXPECT_THAT(split(std::string(5000, '(') + std::string(5000, ')')), HasSubstr("pre_tokenizer.pattern: regex"));
