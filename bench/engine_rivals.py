@@ -41,9 +41,9 @@ class Transformers:
 
 
 class LlamaCpp:
-    """llama.cpp through its C interface: one unified KV cache, what the prompts share is computed once and shared by the
-    sequences, the rest of the prompts in full batches, then all sequences a step. Always the highest logit: sampling
-    would only cost it more. A way is flash attention on or off, and the tokens of a computed batch."""
+    """llama.cpp through its C interface: what the prompts share is computed once and shared by the sequences, the rest of
+    the prompts in full batches, then all sequences a step. Always the highest logit: sampling would only cost it more. A
+    way is flash attention on or off, the tokens of a computed batch, and one cache for all sequences or a stream each."""
 
     def __init__(self, gguf, threads):
         import llama_cpp
@@ -60,17 +60,23 @@ class LlamaCpp:
         self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
 
     def ways(self, job):
-        return ["flash, 512", "plain, 512"]
+        if job == "decode1":
+            return ["flash, 512, unified", "plain, 512, unified"]
+        return ["flash, 512, unified", "flash, 512, streams"]
 
     def context(self, ids, new_tokens, way):
-        flash, batch = way.split(", ")
+        flash, batch, cache = way.split(", ")
+        streams = cache == "streams"
+        longest = max(map(len, ids)) + new_tokens
+        cells = len(ids) * longest if streams else sum(map(len, ids)) + len(ids) * new_tokens
         params = self.lib.llama_context_default_params()
-        params.n_ctx = (sum(map(len, ids)) + len(ids) * new_tokens + 511) // 256 * 256
+        unit = 256 * len(ids) if streams else 256  # a stream's cells are a multiple of 256
+        params.n_ctx = (cells + 2 * unit - 1) // unit * unit
         params.n_batch = params.n_ubatch = int(batch)
         params.n_seq_max = max(len(ids), 1)
         params.n_threads = params.n_threads_batch = self.threads
         params.flash_attn_type = 1 if flash == "flash" else 0
-        params.kv_unified, params.no_perf = True, True
+        params.kv_unified, params.no_perf = not streams, True
         return self.lib.llama_init_from_model(self.model, params)
 
     def decode(self, context, tokens):
@@ -96,8 +102,8 @@ class LlamaCpp:
         prompt = [(token, at, 0, False) for at, token in enumerate(ids[0][:shared])]
         for first in range(0, len(prompt), size):
             self.decode(context, prompt[first:first + size])
-        for sequence in range(1, len(ids)):
-            self.lib.llama_memory_seq_cp(memory, 0, sequence, 0, shared)
+        for sequence in range(1, len(ids) if shared else 0):
+            self.lib.llama_memory_seq_cp(memory, 0, sequence, -1, -1)  # all that is there: streams copy nothing less
         rest = [(token, shared + at, sequence, shared + at == len(row) - 1)
                 for sequence, row in enumerate(ids) for at, token in enumerate(row[shared:])]
         newest = []
