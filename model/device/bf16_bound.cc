@@ -27,6 +27,7 @@ double AttentionError(const ModelConfig& config, const checkpoint::LayerSpec& sp
   const double projection = kNorm + kLinear + (config.qkv_bias ? kBias : 0);
   double query = projection + 1 + (iha ? 2 : 0);  // RoPE; k^ and the mix
   if (spec.qk_norm != checkpoint::QkNorm::kNone) query += kNorm;
+  if (spec.qk_norm == checkpoint::QkNorm::kPostMix) query = projection + kNorm;  // one pass: weights, the result
   double value = projection + (iha ? 1 : 0);
   // Up, gate, their product, down.
   if (spec.knocking == checkpoint::Knocking::kMlp) value += 3 * kLinear + 1;
@@ -34,6 +35,8 @@ double AttentionError(const ModelConfig& config, const checkpoint::LayerSpec& sp
   // the weights' and the result's rounding.
   double error = input + value + 2 * scores * (input + query) + 2;
   if (iha) error += 1;  // collapse
+  const bool fused_xsa = spec.xsa == checkpoint::Xsa::kPseudo && spec.collapse == checkpoint::CollapseKind::kGlobal;
+  if (iha && fused_xsa) error += 1;  // its rows
   if (spec.kind == AttentionKind::kDiff) error = DifferenceGain(spec.lambda_init) * error + 1;
   if (spec.kind == AttentionKind::kDiffV2) error = DifferenceGain(0.5) * error + 1;
   if (spec.xsa != checkpoint::Xsa::kOff) error *= 2;  // what it takes out is taken to be half
@@ -103,6 +106,28 @@ class Lengths {
     return mixed;
   }
 
+  // Variances of the H heads' scores to those of the mixed ones, each times the gain of the post-mix: heads' weights
+  // are half alike and their errors are not, as in DifferenceGain. Its mean is what counts.
+  absl::StatusOr<std::vector<double>> Talked(const std::string& layer, const std::vector<double>& scores) const {
+    const size_t heads = scores.size();
+    const int64_t square[] = {config_.num_heads, config_.num_heads};
+    IHA_ASSIGN_OR_RETURN(const std::vector<float> pre, Read(layer + "self_attn.talking_heads.pre", square));
+    IHA_ASSIGN_OR_RETURN(const std::vector<float> post, Read(layer + "self_attn.talking_heads.post", square));
+    std::vector<double> mixed(heads), squares(heads), sums(heads);
+    double gain = 0;
+    for (size_t i = 0; i < pre.size(); i++) {  // [from][to]
+      const double in = pre[i], out = post[i];
+      mixed[i % heads] += in * in * scores[i / heads];
+      squares[i % heads] += out * out;
+      sums[i % heads] += out;
+    }
+    for (size_t c = 0; c < heads; c++) {
+      if (squares[c] > 0) gain += 2 * squares[c] / (squares[c] + sums[c] * sums[c]) / static_cast<double>(heads);
+    }
+    for (double& variance : mixed) variance *= gain;
+    return mixed;
+  }
+
  private:
   static double SumOfSquares(const std::vector<float>& values) {
     double sum = 0;
@@ -143,10 +168,15 @@ absl::StatusOr<std::vector<double>> ScoreVariances(const checkpoint::Checkpoint&
       IHA_ASSIGN_OR_RETURN(q, lengths.Mixed(at, "q", spec, q));
       IHA_ASSIGN_OR_RETURN(k, lengths.Mixed(at, "k", spec, k));
     }
+    std::vector<double> scores(q.size());
+    const double unit = config.attention_scale * config.attention_scale / static_cast<double>(config.head_dim);
+    for (size_t head = 0; head < q.size(); head++) scores[head] = q[head] * k[head / (q.size() / k.size())] * unit;
+    if (spec.kind == AttentionKind::kTalkingHeads) {
+      IHA_ASSIGN_OR_RETURN(scores, lengths.Talked(at, scores));
+    }
     double sum = 0;
-    for (size_t head = 0; head < q.size(); head++) sum += q[head] * k[head / (q.size() / k.size())];
-    variances.push_back(sum / static_cast<double>(q.size()) * config.attention_scale * config.attention_scale /
-                        static_cast<double>(config.head_dim));
+    for (const double score : scores) sum += score;
+    variances.push_back(sum / static_cast<double>(scores.size()));
   }
   return variances;
 }

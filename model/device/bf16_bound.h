@@ -21,7 +21,8 @@ struct Bf16Errors {
   std::vector<double> attn_out;  // of each layer: output of o_proj
   double logits = 0;
 };
-// score_variances: of each layer, of the scores of a row over its keys.
+// score_variances: of each layer, of the scores of a row over its keys; talking heads: of the mixed ones, times what
+// the mix of the weights makes of their errors.
 Bf16Errors Bf16ErrorsOf(const checkpoint::ModelConfig& config, std::span<const double> score_variances);
 
 // Those of inputs of random direction: scale^2 |q|^2 |k|^2 / d, the squared lengths as weights and norms make them.

@@ -9,8 +9,15 @@
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
 #include "kernels/rmsnorm/rmsnorm_gpu.h"
 #include "kernels/rope/rope_gpu.h"
+#include "kernels/talking_heads/talking_heads_gpu.h"
 
 namespace iha::model {
+namespace {
+
+// Of the scores of talking heads, where 64 rows need no more: as much as fits of a step at a time.
+constexpr size_t kTalkingScratchBytes = size_t{256} << 20;
+
+}  // namespace
 
 using checkpoint::AttentionKind;
 using checkpoint::CollapseKind;
@@ -20,7 +27,7 @@ using checkpoint::QkNorm;
 using checkpoint::Xsa;
 
 uint32_t DeviceAttention::LastRopeRow(uint32_t position) const {
-  return virtual_rope() ? position * pseudo_ + pseudo_ - 1 : position;
+  return virtual_rope() ? position * pseudo_ : position;  // pseudo heads turn on from their token's row
 }
 
 absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
@@ -33,7 +40,7 @@ absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, 
   if (iha) {
     IHA_ASSIGN_OR_RETURN(mixed, Mix(runtime, step, ropes, base));
   } else {
-    IHA_ASSIGN_OR_RETURN(const uint32_t* const rows, step.TokenRows(1, 1));
+    IHA_ASSIGN_OR_RETURN(const uint32_t* const rows, step.TokenRows(1));
     IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rows, tokens, base));
   }
   const Heads& heads = iha ? mixed : base;
@@ -119,37 +126,34 @@ absl::Status DeviceAttention::Rotate(DeviceRuntime& runtime, const DeviceRopes& 
 
 absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Mix(DeviceRuntime& runtime, DeviceStep& step,
                                                             const DeviceRopes& ropes, const Heads& base) const {
-  const uint32_t tokens = step.tokens(), rotate = post_mix() ? 0 : 1, stride = heads_ * d_;
+  const uint32_t tokens = step.tokens(), stride = heads_ * d_;
   Heads mixed;
   for (DeviceRows* rows : {&mixed.q, &mixed.k, &mixed.v}) {
     IHA_ASSIGN_OR_RETURN(*rows, DeviceRows::Make(runtime, size_t{tokens} * pseudo_ * stride, "pseudo heads"));
   }
-  IHA_ASSIGN_OR_RETURN(const uint32_t* const first_row, step.TokenRows(virtual_rope() ? pseudo_ : 1, 1));
-  IHA_RETURN_IF_ERROR(
-      runtime.Check(kernels::IhaMixRopeGpu({.shape = {tokens, heads_, pseudo_, d_},
-                                            .terms = terms_,
-                                            .count = 3,
-                                            .parts = {{base.q.data(), stride, rotate, alpha_q_.data(), mixed.q.data()},
-                                                      {base.k.data(), stride, rotate, alpha_k_.data(), mixed.k.data()},
-                                                      {base.v.data(), stride, 0, alpha_v_.data(), mixed.v.data()}},
-                                            .first_row = first_row,
-                                            .cos = ropes.cos(spec_.rope),
-                                            .sin = ropes.sin(spec_.rope),
-                                            .shift_cos = shift_cos_.data(),
-                                            .shift_sin = shift_sin_.data()},
-                                           runtime.stream()),
-                    "iha_mix_rope"));
-  if (!post_mix()) return mixed;
-  const uint32_t rows = tokens * pseudo_;
-  IHA_RETURN_IF_ERROR(NormHeads(runtime, rows, mixed));
-  const uint32_t* rope_rows = nullptr;
-  if (virtual_rope()) {
-    IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_));
-    rope_rows = places->positions.data();
-  } else {
-    IHA_ASSIGN_OR_RETURN(rope_rows, step.TokenRows(1, pseudo_));
-  }
-  IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rope_rows, rows, mixed));
+  IHA_ASSIGN_OR_RETURN(const uint32_t* const first_row, step.TokenRows(virtual_rope() ? pseudo_ : 1));
+  const auto part = [&](const DeviceRows& x, uint32_t rotate, const DeviceRows& alpha, const DeviceRows& y,
+                        const uint16_t* norm) {
+    return kernels::IhaMixGpuPart{
+        .x = x.data(), .token_stride = stride, .rotate = rotate, .alpha = alpha.data(), .y = y.data(), .norm = norm};
+  };
+  const uint16_t* const q_norm = post_mix() ? q_norm_.data() : nullptr;
+  const uint16_t* const k_norm = post_mix() ? k_norm_.data() : nullptr;
+  IHA_RETURN_IF_ERROR(runtime.Check(kernels::IhaMixRopeGpu({.shape = {tokens, heads_, pseudo_, d_},
+                                                            .terms = terms_,
+                                                            .count = 3,
+                                                            .parts = {part(base.q, 1, alpha_q_, mixed.q, q_norm),
+                                                                      part(base.k, 1, alpha_k_, mixed.k, k_norm),
+                                                                      part(base.v, 0, alpha_v_, mixed.v, nullptr)},
+                                                            .first_row = first_row,
+                                                            .cos = ropes.cos(spec_.rope),
+                                                            .sin = ropes.sin(spec_.rope),
+                                                            .shift_cos = shift_cos_.data(),
+                                                            .shift_sin = shift_sin_.data(),
+                                                            .norm_eps = norm_eps_,
+                                                            .norm_mean_of = true_d_},
+                                                           runtime.stream()),
+                                    "iha_mix_rope"));
   return mixed;
 }
 
@@ -160,29 +164,41 @@ absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const
   const bool token_window =
       pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken;
   const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
-  IHA_RETURN_IF_ERROR(
-      runtime.Check(kernels::AttentionGpu({.q = q,
-                                           .k_pages = pages.k_pages,
-                                           .v_pages = pages.v_pages,
-                                           .page_table = places.page_table.data(),
-                                           .q_begin = places.q_begin.data(),
-                                           .kv_length = places.kv_length.data(),
-                                           .out = y.data(),
-                                           .sequences = places.sequences,
-                                           .max_rows = places.max_rows,
-                                           .pages_per_sequence = places.pages_per_sequence,
-                                           .heads = heads_,
-                                           .kv_heads = kv_heads_,
-                                           .d = d_,
-                                           .d_v = d_v_,
-                                           .scale = scale_,
-                                           .mask = {.pseudo = pseudo_,
-                                                    .token_causal = spec_.mask == checkpoint::IhaMask::kTokenCausal,
-                                                    .token_window = token_window,
-                                                    .window = static_cast<uint32_t>(window)}},
-                                          runtime.stream()),
-                    "attention"));
+  const kernels::AttentionGpuArgs args{.q = q,
+                                       .k_pages = pages.k_pages,
+                                       .v_pages = pages.v_pages,
+                                       .page_table = places.page_table.data(),
+                                       .q_begin = places.q_begin.data(),
+                                       .kv_length = places.kv_length.data(),
+                                       .out = y.data(),
+                                       .sequences = places.sequences,
+                                       .max_rows = places.max_rows,
+                                       .pages_per_sequence = places.pages_per_sequence,
+                                       .heads = heads_,
+                                       .kv_heads = kv_heads_,
+                                       .d = d_,
+                                       .d_v = d_v_,
+                                       .scale = scale_,
+                                       .mask = {.pseudo = pseudo_,
+                                                .token_causal = spec_.mask == checkpoint::IhaMask::kTokenCausal,
+                                                .token_window = token_window,
+                                                .window = static_cast<uint32_t>(window)},
+                                       .max_keys = places.max_keys};
+  if (spec_.kind == AttentionKind::kTalkingHeads) {
+    IHA_RETURN_IF_ERROR(AttendTalking(runtime, args));
+  } else {
+    IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionGpu(args, runtime.stream()), "attention"));
+  }
   return y;
+}
+
+absl::Status DeviceAttention::AttendTalking(DeviceRuntime& runtime, const kernels::AttentionGpuArgs& args) const {
+  kernels::TalkingHeadsGpuArgs talking{.attention = args, .pre = pre_.data(), .post = post_.data()};
+  talking.block_rows = kernels::TalkingHeadsGpuRowsFor(args, kTalkingScratchBytes);
+  IHA_ASSIGN_OR_RETURN(const auto scores,
+                       DeviceArray<float>::Make(runtime, kernels::TalkingHeadsGpuScratch(talking), "talking scores"));
+  talking.scores = scores.data();
+  return runtime.Check(kernels::TalkingHeadsGpu(talking, runtime.stream()), "talking_heads");
 }
 
 absl::StatusOr<DeviceRows> DeviceAttention::Collapse(DeviceRuntime& runtime, uint32_t tokens,
@@ -202,17 +218,6 @@ absl::StatusOr<DeviceRows> DeviceAttention::Collapse(DeviceRuntime& runtime, uin
                                       "iha_collapse"));
     return y;
   }
-  if (xsa) {  // in place: one row of values a row
-    IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionEpilogueGpu({.a = attended.data(),
-                                                                     .out = attended.data(),
-                                                                     .tokens = tokens * pseudo_,
-                                                                     .heads = heads_,
-                                                                     .d = d_,
-                                                                     .v = values.data(),
-                                                                     .v_stride = heads_ * d_},
-                                                                    runtime.stream()),
-                                      "xsa"));
-  }
   IHA_RETURN_IF_ERROR(runtime.Check(kernels::IhaCollapseGlobalGpu({.a = attended.data(),
                                                                    .collapse = collapse_global_.data(),
                                                                    .out = y.data(),
@@ -220,7 +225,8 @@ absl::StatusOr<DeviceRows> DeviceAttention::Collapse(DeviceRuntime& runtime, uin
                                                                    .tokens = tokens,
                                                                    .heads = heads_,
                                                                    .pseudo = pseudo_,
-                                                                   .d = d_},
+                                                                   .d = d_,
+                                                                   .v = xsa ? values.data() : nullptr},
                                                                   runtime.stream()),
                                     "iha_collapse_global"));
   return y;

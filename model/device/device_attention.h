@@ -1,16 +1,16 @@
-// device_attention.h: one attention layer on a device, of any kind but talking_heads: the kernels in order, and the
-// layer's pages.
+// device_attention.h: one attention layer on a device, of any kind: the kernels in order, and the layer's pages.
 //
-// Order: projections (knocking folded in or after them), pre norms, [iha: mix, post norm,] RoPE, append, attention over
-// pages, [iha: collapse | diff: difference,] xsa, gate, o_proj. All rows are bf16. Head sizes without a kernel are
-// padded (device_weights.h): the scale and the means of norms are those of the true size. Which kernel of several does
-// a step depends on the layer, never on the batch. Thread: the backend's. Errors of Make: Unimplemented (a kind or size
-// without a kernel: one line that names it), those of DeviceWeights.
+// Order: projections (knocking folded in or after them), pre norms, RoPE [iha: mix with RoPE and post norms], append,
+// attention over pages [talking heads: with its mixes], [iha: collapse | diff: difference,] xsa, gate, o_proj. All rows
+// are bf16. Head sizes without a kernel are padded (device_weights.h): the scale and the means of norms are those of
+// the true size. Which kernel of several does a step depends on the layer, never on the batch. Thread: the backend's.
+// Errors of Make: those of DeviceWeights; of Forward: the runtime's.
 #pragma once
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "kernels/attention/attention_gpu.h"
 #include "model/checkpoint/config.h"
 #include "model/device/device_step.h"
 #include "model/device/device_weights.h"
@@ -54,6 +54,7 @@ class DeviceAttention {
   absl::StatusOr<Heads> Mix(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
                             const Heads& base) const;
   absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places, const uint16_t* q) const;
+  absl::Status AttendTalking(DeviceRuntime& runtime, const kernels::AttentionGpuArgs& args) const;
   absl::StatusOr<DeviceRows> Collapse(DeviceRuntime& runtime, uint32_t tokens, const DeviceRows& attended,
                                       const DeviceRows& values) const;
   // Difference, xsa and gate in one pass; y may be of more heads than come out.
@@ -72,13 +73,14 @@ class DeviceAttention {
   DeviceLinear knock_up_, knock_gate_, knock_down_;
   DeviceRows q_norm_, k_norm_;
   // iha
-  uint32_t terms_ = 1, collapse_terms_ = 1;
+  uint32_t terms_ = 1, collapse_terms_ = 1;  // of alpha, of the global collapse
   DeviceRows alpha_q_, alpha_k_, alpha_v_, collapse_global_;
   DeviceArray<float> collapse_, shift_cos_, shift_sin_;
   // diff
   DeviceLinear lambda_proj_;
   DeviceArray<float> sub_norm_;
   float lambda_ = 0;
+  DeviceArray<float> pre_, post_;  // talking heads
   DeviceLinear gate_;
 };
 

@@ -1,7 +1,9 @@
 // The weights of DeviceAttention, and what has no kernel.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -10,6 +12,7 @@
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
 #include "kernels/rope/rope.h"
+#include "kernels/talking_heads/talking_heads_gpu.h"
 #include "model/checkpoint/rope.h"
 #include "model/device/device_attention.h"
 
@@ -24,7 +27,7 @@ using checkpoint::LayerSpec;
 using checkpoint::ModelConfig;
 using checkpoint::QkNorm;
 
-constexpr uint32_t kHeadSizes[] = {64, 128};
+constexpr uint32_t kHeadSizes[] = {64, 128, 256};
 constexpr int64_t kMaxMixedHeads = 32;
 constexpr size_t kSharedBytes = 227 * 1024;  // of a block, sm_90
 
@@ -33,22 +36,32 @@ kernels::IhaMixGpuShape MixShape(const ModelConfig& config, const LayerSpec& spe
           DeviceHeadSize(config.head_dim)};
 }
 
+// Of a block of the mix, or of the collapse if that is more.
+size_t SharedBytes(const ModelConfig& config, const LayerSpec& spec) {
+  const kernels::IhaMixGpuShape shape = MixShape(config, spec);
+  const size_t mix = spec.qk_norm == QkNorm::kPostMix ? kernels::MixGpuNormSharedBytes(shape, 2)
+                                                      : kernels::MixGpuSharedBytes(shape, 2);
+  if (spec.collapse != CollapseKind::kGlobal) return mix;
+  const kernels::CollapseGpuLayout layout = kernels::CollapseGpuLayoutFor(shape.heads, shape.pseudo, 2);
+  return std::max(mix, spec.xsa == checkpoint::Xsa::kPseudo ? kernels::CollapseGpuXsaSharedBytes(layout, shape.d)
+                                                            : kernels::CollapseGpuSharedBytes(layout));
+}
+
 // "" if the kernels serve the layer, else what they lack.
 std::string Lacks(const ModelConfig& config, const LayerSpec& spec) {
   const uint32_t d = DeviceHeadSize(config.head_dim);
-  if (spec.kind == AttentionKind::kTalkingHeads) return "kind talking_heads";
-  if (d == 0) return fmt::format("head_dim {} (at most {})", config.head_dim, kHeadSizes[1]);
-  if (spec.kind == AttentionKind::kDiff && d != 64) {
-    return fmt::format("kind diff with head_dim {} (at most 64: values are twice as wide)", config.head_dim);
+  if (d == 0) return fmt::format("head_dim {} (at most {})", config.head_dim, kHeadSizes[2]);
+  if (spec.kind == AttentionKind::kDiff && 2 * d > kHeadSizes[2]) {
+    return fmt::format("kind diff with head_dim {} (at most {}: values are twice as wide)", config.head_dim,
+                       kHeadSizes[2] / 2);
   }
-  if (spec.kind != AttentionKind::kIha) return "";
-  if (config.num_heads > kMaxMixedHeads) {
-    return fmt::format("kind iha with {} heads (at most {})", config.num_heads, kMaxMixedHeads);
+  const bool iha = spec.kind == AttentionKind::kIha, talking = spec.kind == AttentionKind::kTalkingHeads;
+  if ((iha && config.num_heads > kMaxMixedHeads) || (talking && config.num_heads > kernels::kTalkingGpuMaxHeads)) {
+    return fmt::format("kind {} with {} heads (at most {})", iha ? "iha" : "talking_heads", config.num_heads,
+                       iha ? kMaxMixedHeads : kernels::kTalkingGpuMaxHeads);
   }
-  const kernels::IhaMixGpuShape shape = MixShape(config, spec);
-  if (kernels::MixGpuSharedBytes(shape, 2) > kSharedBytes ||
-      kernels::CollapseGpuSharedBytes(kernels::CollapseGpuLayoutFor(shape.heads, shape.pseudo, 2)) > kSharedBytes) {
-    return fmt::format("kind iha with {} x {} pseudo heads", config.num_heads, spec.pseudo_heads);
+  if (iha && SharedBytes(config, spec) > kSharedBytes) {
+    return fmt::format("kind iha with {} x {} pseudo heads of {}", config.num_heads, spec.pseudo_heads, d);
   }
   return "";
 }
@@ -165,10 +178,16 @@ absl::Status DeviceAttention::LoadKind(const ModelConfig& config, const std::str
       IHA_ASSIGN_OR_RETURN(sub_norm_, DeviceArray<float>::Copy(weights.runtime(), norm, "sub-norm"));
       return absl::OkStatus();
     }
-    case AttentionKind::kTalkingHeads:
-      break;
+    case AttentionKind::kTalkingHeads: {
+      const int64_t square[] = {heads_, heads_};
+      IHA_ASSIGN_OR_RETURN(const std::vector<float> pre, weights.Read(at + "talking_heads.pre", square));
+      IHA_ASSIGN_OR_RETURN(const std::vector<float> post, weights.Read(at + "talking_heads.post", square));
+      IHA_ASSIGN_OR_RETURN(pre_, DeviceArray<float>::Copy(weights.runtime(), pre, "pre-mix"));
+      IHA_ASSIGN_OR_RETURN(post_, DeviceArray<float>::Copy(weights.runtime(), post, "post-mix"));
+      return absl::OkStatus();
+    }
   }
-  return Internal("{}: a kind without a kernel", at);  // CheckDeviceLayers has refused it
+  std::abort();  // the switch is complete
 }
 
 absl::Status DeviceAttention::LoadIha(const ModelConfig& config, const std::string& at, const DeviceWeights& weights) {

@@ -46,6 +46,7 @@ absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo) {
     q_begin.push_back(static_cast<uint32_t>(positions.size()));
     kv_length.push_back((start + count) * pseudo);
     places.max_rows = std::max(places.max_rows, count * pseudo);
+    places.max_keys = std::max(places.max_keys, kv_length.back());
     int32_t* page = table.data() + size_t{s} * places.pages_per_sequence;
     for (const int32_t block : segment.blocks) {
       for (uint32_t part = 0; part < pseudo; part++) {
@@ -62,11 +63,11 @@ absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo) {
   return &places;
 }
 
-absl::StatusOr<const uint32_t*> DeviceStep::TokenRows(uint32_t factor, uint32_t repeat) {
-  const auto [at, fresh] = token_rows_.try_emplace({factor, repeat});
+absl::StatusOr<const uint32_t*> DeviceStep::TokenRows(uint32_t factor) {
+  const auto [at, fresh] = token_rows_.try_emplace(factor);
   if (!fresh) return at->second.data();
   std::vector<uint32_t> rows;
-  for (const uint32_t position : positions_) rows.insert(rows.end(), repeat, position * factor);
+  for (const uint32_t position : positions_) rows.push_back(position * factor);
   IHA_ASSIGN_OR_RETURN(at->second, DeviceArray<uint32_t>::Copy(*runtime_, rows, "token rows"));
   return at->second.data();
 }

@@ -25,6 +25,7 @@ struct DevicePlaces {
   uint32_t rows = 0;
   uint32_t sequences = 0;
   uint32_t max_rows = 0;  // of one sequence
+  uint32_t max_keys = 0;  // the same
   uint32_t pages_per_sequence = 0;
   DeviceArray<uint32_t> positions;     // [rows], virtual
   DeviceArray<uint32_t> row_sequence;  // [rows]
@@ -43,8 +44,8 @@ class DeviceStep {
   const DeviceArray<int32_t>& ids() const { return ids_; }
   const DeviceArray<int32_t>& logit_rows() const { return logit_rows_; }  // indices into the step's tokens
   absl::StatusOr<const DevicePlaces*> PlacesOf(uint32_t pseudo);
-  // Of each token n: n factor, `repeat` times over.
-  absl::StatusOr<const uint32_t*> TokenRows(uint32_t factor, uint32_t repeat);
+  // Of each token n: n factor.
+  absl::StatusOr<const uint32_t*> TokenRows(uint32_t factor);
 
  private:
   explicit DeviceStep(DeviceRuntime& runtime) : runtime_(&runtime) {}
@@ -55,7 +56,7 @@ class DeviceStep {
   uint32_t last_position_ = 0;
   DeviceArray<int32_t> ids_, logit_rows_;
   std::map<uint32_t, DevicePlaces> places_;
-  std::map<std::pair<uint32_t, uint32_t>, DeviceArray<uint32_t>> token_rows_;
+  std::map<uint32_t, DeviceArray<uint32_t>> token_rows_;
 };
 
 // cos and sin of each rotary embedding, rows of `half` values of which those past head_dim / 2 turn nothing. Rows are

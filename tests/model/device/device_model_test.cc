@@ -33,10 +33,15 @@ std::unique_ptr<Backend> Open(const std::string& folder, const EmulatedOptions& 
 }
 
 // A layer of every kind and modifier that has kernels.
-constexpr const char* kKinds[] = {"global_gqa_qknorm",       "iha_p2_definition3",
-                                  "iha_p3_window_virtual7",  "iha_p2_qknorm_post_mix",
-                                  "iha_xsa_pseudo",          "iha_xsa_output_gate_elementwise",
-                                  "diff_number_window_half", "diff_v2_gqa_window_qknorm",
+constexpr const char* kKinds[] = {"global_gqa_qknorm",
+                                  "iha_p2_definition3",
+                                  "iha_p3_window_virtual7",
+                                  "iha_p2_qknorm_post_mix",
+                                  "iha_xsa_pseudo",
+                                  "iha_xsa_output_gate_elementwise",
+                                  "diff_number_window_half",
+                                  "diff_v2_gqa_window_qknorm",
+                                  "talking_heads_gqa_window_qknorm",
                                   "global_knocking_mlp_gqa"};
 
 TEST(Device, RowsDoNotSeeEachOther) {
@@ -183,6 +188,15 @@ TEST(Device, WideHeads) {
       "window": null, "qk_norm": "pre_mix", "xsa": "pseudo", "knocking": "linear"})"));
   ExpectAsOnTheCpu(Config(wide(64), R"({"kind": "diff", "rope_pairing": "half", "window": null,
       "lambda_init": "depth", "norm_eps": 1e-5})"));
+  ExpectAsOnTheCpu(Config(wide(110), R"({"kind": "diff", "rope_pairing": "interleaved", "window": 7,
+      "lambda_init": 0.4, "norm_eps": 1e-5})"));
+  ExpectAsOnTheCpu(Config(wide(256), R"({"kind": "local", "rope_pairing": "half", "qk_norm": "pre_rope", "window": 11,
+      "gate": "elementwise", "xsa": "output"})"));
+  ExpectAsOnTheCpu(Config(wide(130), R"({"kind": "iha", "pseudo_heads": 2, "alpha_layout": "target_pseudo_source",
+      "collapse": "global", "mask": "flat_causal", "rope_positions": "virtual", "rope_pairing": "interleaved",
+      "window": null, "qk_norm": "post_mix", "xsa": "pseudo"})"));
+  ExpectAsOnTheCpu(Config(wide(200), R"({"kind": "talking_heads", "rope_pairing": "half", "window": 9,
+      "qk_norm": "none", "xsa": "output", "gate": "headwise"})"));
 }
 
 TEST(Device, WhatHasNoKernelIsRefusedByName) {
@@ -201,11 +215,18 @@ TEST(Device, WhatHasNoKernelIsRefusedByName) {
   using checkpoint::AttentionKind;
   using checkpoint::LayerSpec;
   using checkpoint::ModelConfig;
-  EXPECT_EQ(refusal([](ModelConfig&, LayerSpec& l) { l.kind = AttentionKind::kTalkingHeads; }),
-            "layer 1: kind talking_heads: the device has no kernel for it; use --device cpu");
-  EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec&) { c.head_dim = 129; }), HasSubstr("head_dim 129 (at most 128)"));
-  EXPECT_THAT(refusal([](ModelConfig&, LayerSpec& l) { l.kind = AttentionKind::kDiff; }),
-              HasSubstr("layer 1: kind diff with head_dim 128 (at most 64"));
+  EXPECT_EQ(
+      refusal([](ModelConfig& c, LayerSpec& l) {
+        l.kind = AttentionKind::kTalkingHeads;
+        c.num_heads = c.num_kv_heads = 33;
+      }),
+      "layer 1: kind talking_heads with 33 heads (at most 32): the device has no kernel for it; use --device cpu");
+  EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec&) { c.head_dim = 257; }), HasSubstr("head_dim 257 (at most 256)"));
+  EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& l) {
+                l.kind = AttentionKind::kDiff;
+                c.head_dim = 129;
+              }),
+              HasSubstr("layer 1: kind diff with head_dim 129 (at most 128"));
   EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& l) {
                 l.kind = AttentionKind::kIha;
                 c.num_heads = c.num_kv_heads = 33;
@@ -217,6 +238,25 @@ TEST(Device, WhatHasNoKernelIsRefusedByName) {
                 l.pseudo_heads = 64;
               }),
               HasSubstr("layer 1: kind iha with 32 x 64 pseudo heads"));
+  // What a kernel needs more for its norm, and for XSA.
+  const auto many = [](int64_t head_dim, int64_t pseudo, checkpoint::QkNorm norm, checkpoint::Xsa xsa) {
+    return [=](ModelConfig& c, LayerSpec& l) {
+      l.kind = AttentionKind::kIha;
+      l.collapse = checkpoint::CollapseKind::kGlobal;
+      c.num_heads = c.num_kv_heads = 32;
+      c.head_dim = head_dim;
+      l.pseudo_heads = pseudo;
+      l.qk_norm = norm;
+      l.xsa = xsa;
+    };
+  };
+  ModelConfig plain = config;
+  many(256, 42, checkpoint::QkNorm::kPreMix, checkpoint::Xsa::kOff)(plain, plain.layers[1]);
+  EXPECT_TRUE(CheckDeviceLayers(plain).ok()) << CheckDeviceLayers(plain);
+  EXPECT_THAT(refusal(many(256, 42, checkpoint::QkNorm::kPostMix, checkpoint::Xsa::kOff)),
+              HasSubstr("pseudo heads of 256"));
+  EXPECT_THAT(refusal(many(256, 42, checkpoint::QkNorm::kPreMix, checkpoint::Xsa::kPseudo)),
+              HasSubstr("pseudo heads of 256"));
 }
 
 TEST(Device, OtherNumericsAreRefused) {
