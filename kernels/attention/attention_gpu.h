@@ -8,9 +8,11 @@
 // scale + ln l. A block that a row does not see changes none of its bits, so a row's bits depend on its own q, its
 // visible keys and their absolute positions only: not on the batch, the chunk, or the tile of rows.
 //
-// Cache: pages of 64 keys; page p of KV head g begins at element (p kv_heads + g) 64 d of k_pages, and of V at
-// (p kv_heads + g) 64 d_v; a key's row is dense. Slots past kv_length are not read. NaN and
-// infinities of a key or value reach the rows that see it and no others (blocks where it matters are looked through).
+// Cache: pages of 64 keys; page p of KV head g begins at element (p kv_heads + g) 64 d of k_pages, and of V at the same
+// one of v_pages; a key's row is dense. Where d_v = 2 d, key heads 2 i and 2 i + 1 share a value (differential
+// attention), whose page begins at element (p kv_heads / 2 + i) 64 d_v: keys and values of a page are as many bytes in
+// every form. Slots past kv_length are not read. NaN and infinities of a key or value reach the rows that see it and no
+// others (blocks where it matters are looked through).
 //
 // Split (numerics `cuda-fast`, calls of at most kGpuSplitRows rows a sequence: decode, P rows a token for IHA): with
 // split_keys, blocks of threads take pieces of so many keys, aligned to absolute position, and a second kernel merges
@@ -18,7 +20,8 @@
 // so its bits still do not depend on the batch. Calls with more rows are not split.
 //
 // Rows of sequence b: q_begin[b] .. q_begin[b + 1] - 1; the last sits at position kv_length[b] - 1 (bottom-right). All
-// lengths are read on the device. d = d_v = 64, 128 or 256, or d_v = 2 d = 128 or 256; heads a multiple of kv_heads.
+// lengths are read on the device. d = d_v = 64, 128 or 256, or d_v = 2 d = 128 or 256 with kv_heads even; heads a
+// multiple of kv_heads.
 // Returns before it is done (target.h); status 1 for a shape outside of these.
 #pragma once
 
@@ -53,6 +56,11 @@ IHA_HOST_DEVICE constexpr VisibleKeys VisibleTo(const AttentionGpuMask& mask, ui
     v.first = position < mask.window ? 0 : position - mask.window + 1;
   }
   return v;
+}
+
+// Heads of values beside kv_heads of keys.
+IHA_HOST_DEVICE constexpr uint32_t GpuValueHeads(uint32_t kv_heads, uint32_t d, uint32_t d_v) {
+  return d_v == 2 * d ? kv_heads / 2 : kv_heads;
 }
 
 struct AttentionGpuArgs {

@@ -131,10 +131,12 @@ struct Flash {
 
   IHA_DEVICE static void LoadKeys(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {
     const size_t row = PageRow(p, t, block);
+    // Values twice as wide as keys: the pair's, which begins where the even head's keys do.
+    const size_t value_row = kDv == kD ? row : row - t.head / (p.heads / p.kv_heads) % 2 * kKeys;
     const uint32_t left = t.keys - block * kKeys, valid = left < kKeys ? left : kKeys;
     const uint32_t to = kQBytes + block % 2 * kStageBytes;
     CopyRows<kD, kKeys, kThreads>(to, ptx::Global<const uint16_t>(p.k_pages) + row * kD, kD, valid);
-    CopyRows<kDv, kKeys, kThreads>(to + kKBytes, ptx::Global<const uint16_t>(p.v_pages) + row * kDv, kDv, valid);
+    CopyRows<kDv, kKeys, kThreads>(to + kKBytes, ptx::Global<const uint16_t>(p.v_pages) + value_row * kD, kDv, valid);
     ptx::CpCommit();
   }
 

@@ -8,14 +8,18 @@ namespace {
 
 constexpr uint32_t kThreads = 128;
 
-// Row `row` of kv_heads heads of `d` columns, to slot `slot` of page `page`.
-IHA_DEVICE void MoveRow(ptx::Global<uint16_t> to, ptx::Global<const uint16_t> from, const KvPagesGpu& pages, uint32_t d,
+IHA_HOST_DEVICE uint32_t ValueHeads(const KvPagesGpu& pages) {
+  return GpuValueHeads(pages.kv_heads, pages.d, pages.d_v);
+}
+
+// Row `row` of `heads` heads of `d` columns, to slot `slot` of page `page`.
+IHA_DEVICE void MoveRow(ptx::Global<uint16_t> to, ptx::Global<const uint16_t> from, uint32_t heads, uint32_t d,
                         size_t row, size_t page, uint32_t slot) {
   const uint32_t chunks = d / 8;
-  for (uint32_t i = ptx::ThreadX(); i < pages.kv_heads * chunks; i += kThreads) {
+  for (uint32_t i = ptx::ThreadX(); i < heads * chunks; i += kThreads) {
     const uint32_t head = i / chunks, column = i % chunks * 8;
-    const auto eight = ptx::LoadAs<Eight16>(from + ((row * pages.kv_heads + head) * d + column));
-    ptx::StoreAs(to + (((page * pages.kv_heads + head) * kGpuKeyBlock + slot) * d + column), eight);
+    const auto eight = ptx::LoadAs<Eight16>(from + ((row * heads + head) * d + column));
+    ptx::StoreAs(to + (((page * heads + head) * kGpuKeyBlock + slot) * d + column), eight);
   }
 }
 
@@ -26,8 +30,9 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) KvAppend(KvAppendGpuArgs p) {
   const size_t at = size_t{sequence} * p.pages_per_sequence + position / kGpuKeyBlock;
   const size_t page = static_cast<size_t>(ptx::Load(ptx::Global<const int32_t>(p.page_table) + at));
   const ptx::Global<uint16_t> k_pages(p.pages.k_pages), v_pages(p.pages.v_pages);
-  MoveRow(k_pages, ptx::Global<const uint16_t>(p.k), p.pages, p.pages.d, row, page, position % kGpuKeyBlock);
-  MoveRow(v_pages, ptx::Global<const uint16_t>(p.v), p.pages, p.pages.d_v, row, page, position % kGpuKeyBlock);
+  const uint32_t slot = position % kGpuKeyBlock;
+  MoveRow(k_pages, ptx::Global<const uint16_t>(p.k), p.pages.kv_heads, p.pages.d, row, page, slot);
+  MoveRow(v_pages, ptx::Global<const uint16_t>(p.v), ValueHeads(p.pages), p.pages.d_v, row, page, slot);
 }
 
 IHA_DEVICE void MovePage(ptx::Global<uint16_t> pool, size_t page_elements, size_t from, size_t to) {
@@ -41,12 +46,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) KvCopy(KvCopyGpuArgs p) {
   const ptx::Global<const int32_t> pairs(p.pairs);
   const size_t from = static_cast<size_t>(ptx::Load(pairs + ptx::BlockX() * 2));
   const size_t to = static_cast<size_t>(ptx::Load(pairs + (ptx::BlockX() * 2 + 1)));
-  const size_t slots = size_t{p.pages.kv_heads} * kGpuKeyBlock;
-  MovePage(ptx::Global<uint16_t>(p.pages.k_pages), slots * p.pages.d, from, to);
-  MovePage(ptx::Global<uint16_t>(p.pages.v_pages), slots * p.pages.d_v, from, to);
+  MovePage(ptx::Global<uint16_t>(p.pages.k_pages), size_t{p.pages.kv_heads} * kGpuKeyBlock * p.pages.d, from, to);
+  MovePage(ptx::Global<uint16_t>(p.pages.v_pages), size_t{ValueHeads(p.pages)} * kGpuKeyBlock * p.pages.d_v, from, to);
 }
 
 bool Fits(const KvPagesGpu& pages) {
+  if (pages.d_v == 2 * pages.d && pages.kv_heads % 2 != 0) return false;
   return pages.kv_heads != 0 && pages.d != 0 && pages.d % 8 == 0 && pages.d_v != 0 && pages.d_v % 8 == 0;
 }
 

@@ -1,10 +1,10 @@
 // kv_pages_gpu.h: rows into and between the pages of a cache on the device (layout: attention_gpu.h).
 //
-// Append: key and value row r go to slot positions[r] of sequence row_sequence[r]: page page_table[sequence][position /
-// 64], slot position % 64 of each KV head. No two rows of a call may have one slot. Copy: page pairs[i].to :=
-// pages[i].from, all heads; no page is both source and target, or target twice, of one call. d, d_v are multiples of 8.
-// Bits are moved, never rounded: 16 bytes are read and written once each. Returns before it is done (target.h); status
-// 1 for a shape outside of these.
+// Append: key and value row r ([kv_heads][d] and [GpuValueHeads][d_v]) go to slot positions[r] of sequence
+// row_sequence[r]: page page_table[sequence][position / 64], slot position % 64 of each KV head. No two rows of a call
+// may have one slot. Copy: page pairs[i].to := pages[i].from, all heads; no page is both source and target, or target
+// twice, of one call. d, d_v are multiples of 8. Bits are moved, never rounded: 16 bytes are read and written once
+// each. Returns before it is done (target.h); status 1 for a shape outside of these.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct KvPagesGpu {
 struct KvAppendGpuArgs {
   KvPagesGpu pages = {};
   const uint16_t* k = nullptr;  // [rows][kv_heads][d]
-  const uint16_t* v = nullptr;  // [rows][kv_heads][d_v]
+  const uint16_t* v = nullptr;  // [rows][value heads][d_v]
   const uint32_t* row_sequence = nullptr;
   const uint32_t* positions = nullptr;
   const int32_t* page_table = nullptr;  // [sequence][pages_per_sequence]

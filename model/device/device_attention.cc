@@ -10,6 +10,7 @@
 #include "kernels/rmsnorm/rmsnorm_gpu.h"
 #include "kernels/rope/rope_gpu.h"
 #include "kernels/talking_heads/talking_heads_gpu.h"
+#include "model/checkpoint/cost.h"
 
 namespace iha::model {
 namespace {
@@ -30,8 +31,12 @@ uint32_t DeviceAttention::LastRopeRow(uint32_t position) const {
   return virtual_rope() ? position * pseudo_ : position;  // pseudo heads turn on from their token's row
 }
 
+DeviceCache::LayerShape DeviceAttention::cache_shape() const {
+  return {.pseudo = pseudo_, .d_v = d_v_, .window = checkpoint::WindowTokens(spec_)};
+}
+
 absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
-                                      const uint16_t* x, uint16_t* out) const {
+                                      const DeviceCache::Layer& cache, const uint16_t* x, uint16_t* out) const {
   const uint32_t tokens = step.tokens();
   const bool iha = spec_.kind == AttentionKind::kIha;
   IHA_ASSIGN_OR_RETURN(Heads base, Project(runtime, tokens, x));
@@ -44,9 +49,9 @@ absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, 
     IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rows, tokens, base));
   }
   const Heads& heads = iha ? mixed : base;
-  IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_));
-  IHA_RETURN_IF_ERROR(cache_.Append(runtime, *places, heads.k.data(), heads.v.data()));
-  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, heads.q.data()));
+  IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_, cache.group));
+  IHA_RETURN_IF_ERROR(Append(runtime, *places, cache.pages, heads));
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, cache.pages, heads.q.data()));
   if (iha) {
     IHA_ASSIGN_OR_RETURN(y, Collapse(runtime, tokens, y, heads.v));
   }
@@ -69,7 +74,7 @@ absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Project(DeviceRuntime& r
 
 // v' = ((v U) sigmoid(v G)) (2 W), a row a head.
 absl::Status DeviceAttention::KnockValues(DeviceRuntime& runtime, uint32_t tokens, DeviceRows& v) const {
-  const uint32_t rows = tokens * kv_heads_;
+  const uint32_t rows = tokens * value_heads_;
   IHA_ASSIGN_OR_RETURN(const DeviceRows up, DeviceRows::Make(runtime, v.size(), "knocking up"));
   IHA_ASSIGN_OR_RETURN(const DeviceRows gate, DeviceRows::Make(runtime, v.size(), "knocking gate"));
   IHA_RETURN_IF_ERROR(ApplyLinear(runtime, knock_up_, v.data(), rows, up.data()));
@@ -77,7 +82,7 @@ absl::Status DeviceAttention::KnockValues(DeviceRuntime& runtime, uint32_t token
   IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionEpilogueGpu({.a = up.data(),
                                                                    .out = up.data(),
                                                                    .tokens = tokens,
-                                                                   .heads = kv_heads_,
+                                                                   .heads = value_heads_,
                                                                    .d = d_v_,
                                                                    .gate = gate.data(),
                                                                    .gate_elementwise = true},
@@ -157,10 +162,23 @@ absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Mix(DeviceRuntime& runti
   return mixed;
 }
 
+absl::Status DeviceAttention::Append(DeviceRuntime& runtime, const DevicePlaces& places,
+                                     const kernels::KvPagesGpu& pages, const Heads& heads) const {
+  return runtime.Check(kernels::KvAppendGpu({.pages = pages,
+                                             .k = heads.k.data(),
+                                             .v = heads.v.data(),
+                                             .row_sequence = places.row_sequence.data(),
+                                             .positions = places.positions.data(),
+                                             .page_table = places.page_table.data(),
+                                             .pages_per_sequence = places.pages_per_sequence,
+                                             .rows = places.rows},
+                                            runtime.stream()),
+                       "kv_append");
+}
+
 absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const DevicePlaces& places,
-                                                   const uint16_t* q) const {
+                                                   const kernels::KvPagesGpu& pages, const uint16_t* q) const {
   IHA_ASSIGN_OR_RETURN(DeviceRows y, DeviceRows::Make(runtime, size_t{places.rows} * heads_ * d_v_, "attended"));
-  const kernels::KvPagesGpu& pages = cache_.pages();
   const bool token_window =
       pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken;
   const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
@@ -257,8 +275,8 @@ absl::StatusOr<DeviceRows> DeviceAttention::Finish(DeviceRuntime& runtime, uint3
   }
   if (spec_.xsa == Xsa::kOutput) {
     args.v = base_v.data();
-    args.v_stride = kv_heads_ * d_v_;
-    args.v_group = out_heads_ / kv_heads_;
+    args.v_stride = value_heads_ * d_v_;
+    args.v_group = out_heads_ / value_heads_;
   }
   if (spec_.gate != Gate::kOff) {
     IHA_ASSIGN_OR_RETURN(gates, DeviceRows::Make(runtime, size_t{tokens} * gate_.n, "gates"));

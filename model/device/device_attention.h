@@ -1,4 +1,4 @@
-// device_attention.h: one attention layer on a device, of any kind: the kernels in order, and the layer's pages.
+// device_attention.h: one attention layer on a device, of any kind: the kernels in order.
 //
 // Order: projections (knocking folded in or after them), pre norms, RoPE [iha: mix with RoPE and post norms], append,
 // attention over pages [talking heads: with its mixes], [iha: collapse | diff: difference,] xsa, gate, o_proj. All rows
@@ -28,12 +28,12 @@ class DeviceAttention {
   static absl::StatusOr<DeviceAttention> Make(const checkpoint::ModelConfig& config, int64_t layer,
                                               const DeviceWeights& weights);
 
-  DeviceKv& cache() { return cache_; }
+  DeviceCache::LayerShape cache_shape() const;
   // The last row of the RoPE tables that a step up to `position` turns by.
   uint32_t LastRopeRow(uint32_t position) const;
   // x, out: [tokens][hidden, padded]; out is written.
-  absl::Status Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes, const uint16_t* x,
-                       uint16_t* out) const;
+  absl::Status Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
+                       const DeviceCache::Layer& cache, const uint16_t* x, uint16_t* out) const;
 
  private:
   struct Heads {
@@ -53,7 +53,10 @@ class DeviceAttention {
   // From base heads to pseudo ones, normed and rotated.
   absl::StatusOr<Heads> Mix(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
                             const Heads& base) const;
-  absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places, const uint16_t* q) const;
+  absl::Status Append(DeviceRuntime& runtime, const DevicePlaces& places, const kernels::KvPagesGpu& pages,
+                      const Heads& heads) const;
+  absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places,
+                                    const kernels::KvPagesGpu& pages, const uint16_t* q) const;
   absl::Status AttendTalking(DeviceRuntime& runtime, const kernels::AttentionGpuArgs& args) const;
   absl::StatusOr<DeviceRows> Collapse(DeviceRuntime& runtime, uint32_t tokens, const DeviceRows& attended,
                                       const DeviceRows& values) const;
@@ -64,11 +67,10 @@ class DeviceAttention {
   bool virtual_rope() const { return spec_.rope_positions == checkpoint::IhaPositions::kVirtual; }
 
   checkpoint::LayerSpec spec_;
-  uint32_t heads_, kv_heads_, out_heads_;  // out: what o_proj takes
+  uint32_t heads_, kv_heads_, value_heads_, out_heads_;  // out: what o_proj takes
   uint32_t pseudo_, true_d_, d_, d_v_;
   float scale_, norm_eps_;
   bool norm_plus_one_;
-  DeviceKv cache_;
   DeviceLinear q_, k_, v_, o_;
   DeviceLinear knock_up_, knock_gate_, knock_down_;
   DeviceRows q_norm_, k_norm_;

@@ -92,6 +92,7 @@ DeviceAttention::DeviceAttention(const ModelConfig& config, int64_t layer)
     : spec_(config.layers[static_cast<size_t>(layer)]),
       heads_(static_cast<uint32_t>(config.num_heads)),
       kv_heads_(static_cast<uint32_t>(config.num_kv_heads)),
+      value_heads_(spec_.kind == AttentionKind::kDiff ? kv_heads_ / 2 : kv_heads_),  // of twice the width
       out_heads_(spec_.kind == AttentionKind::kDiff || spec_.kind == AttentionKind::kDiffV2 ? heads_ / 2 : heads_),
       pseudo_(static_cast<uint32_t>(spec_.pseudo_heads)),
       true_d_(static_cast<uint32_t>(config.head_dim)),
@@ -99,8 +100,7 @@ DeviceAttention::DeviceAttention(const ModelConfig& config, int64_t layer)
       d_v_(spec_.kind == AttentionKind::kDiff ? 2 * d_ : d_),
       scale_(static_cast<float>(config.attention_scale)),
       norm_eps_(static_cast<float>(config.rms_norm_eps)),
-      norm_plus_one_(config.norm_plus_one),
-      cache_(kv_heads_, d_, d_v_, pseudo_) {}
+      norm_plus_one_(config.norm_plus_one) {}
 
 absl::StatusOr<DeviceAttention> DeviceAttention::Make(const ModelConfig& config, int64_t layer,
                                                       const DeviceWeights& weights) {
@@ -117,9 +117,7 @@ absl::Status DeviceAttention::LoadInputs(const ModelConfig& config, const std::s
   const DeviceAxis hidden = PlainAxis(config.hidden_size);
   const DeviceAxis q{.groups = heads_, .from = true_d_, .to = d_, .order = OrderOf(spec_)};
   const DeviceAxis k{.groups = kv_heads_, .from = true_d_, .to = d_, .order = OrderOf(spec_)};
-  // diff: both key heads of a pair get a copy of its value of twice the width.
-  DeviceAxis v{.groups = kv_heads_, .from = true_d_, .to = d_};
-  if (spec_.kind == AttentionKind::kDiff) v = {.groups = kv_heads_ / 2, .from = 2 * true_d_, .to = d_v_, .copies = 2};
+  const DeviceAxis v{.groups = value_heads_, .from = true_d_ * kv_heads_ / value_heads_, .to = d_v_};
   std::vector<float> knock[3];
   const int64_t square[] = {true_d_, true_d_};
   if (spec_.knocking == Knocking::kLinear) {

@@ -56,7 +56,7 @@ class DeviceBackend final : public Backend {
 
  private:
   absl::StatusOr<Block> LoadBlock(int64_t layer, const DeviceWeights& weights) const;
-  absl::Status RunBlock(const Block& block, DeviceStep& step, const DeviceRows& x, Trace* trace);
+  absl::Status RunBlock(size_t layer, DeviceStep& step, const DeviceRows& x, Trace* trace);
   absl::Status RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out);
   absl::Status Head(const DeviceStep& step, const DeviceRows& x, std::span<float> logits);
   absl::Status Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y);
@@ -71,7 +71,7 @@ class DeviceBackend final : public Backend {
   const uint32_t hidden_;                         // padded
   DeviceRopes ropes_;
   ModelInfo info_;
-  int32_t reserved_ = 0;
+  DeviceCache cache_;
   DeviceLinear embedding_, head_;  // head_: unused when tied
   std::vector<Block> blocks_;
   DeviceRows final_norm_;
@@ -115,17 +115,22 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
   if (!config_.tied_embeddings) {
     IHA_ASSIGN_OR_RETURN(head_, weights.Linear("lm_head", vocabulary, hidden, false));
   }
-  int64_t block_bytes = 0;
+  std::vector<DeviceCache::LayerShape> caches;
   for (int64_t layer = 0; layer < config_.num_layers(); layer++) {
     IHA_ASSIGN_OR_RETURN(Block block, LoadBlock(layer, weights));
-    block_bytes += block.attention.cache().block_bytes();
+    caches.push_back(block.attention.cache_shape());
+    // A window as long as the context hides nothing.
+    if (caches.back().window >= config_.context_tokens) caches.back().window = 0;
     blocks_.push_back(std::move(block));
   }
   IHA_ASSIGN_OR_RETURN(final_norm_, weights.Vector("model.norm.weight", hidden));
+  cache_ =
+      DeviceCache(static_cast<uint32_t>(config_.num_kv_heads), DeviceHeadSize(config_.head_dim), std::move(caches));
   info_ = {.family = NameOf(config_.family),
            .vocab_size = static_cast<int32_t>(config_.vocab_size),
            .context_tokens = config_.context_tokens,
-           .kv_block_bytes = block_bytes,
+           .kv_block_bytes = cache_.block_bytes(),
+           .kv_windows = cache_.windows(),
            .numerics_id = numerics.Id(),
            .weights = digest};
   checkpoint.DropPages();
@@ -133,19 +138,15 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
 }
 
 absl::Status DeviceBackend::ReserveCache(int32_t blocks) {
-  IHA_RETURN_IF_ERROR(CheckReservation(reserved_, blocks));
-  for (Block& block : blocks_) IHA_RETURN_IF_ERROR(block.attention.cache().Reserve(*runtime_, blocks));
-  reserved_ = blocks;
-  return absl::OkStatus();
+  IHA_RETURN_IF_ERROR(CheckReservation(cache_.blocks(), blocks));
+  return cache_.Reserve(*runtime_, blocks);
 }
 
 absl::Status DeviceBackend::CopyBlock(int32_t from, int32_t to) {
-  if (from < 0 || to < 0 || from >= reserved_ || to >= reserved_) {
-    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, reserved_);
+  if (from < 0 || to < 0 || from >= cache_.blocks() || to >= cache_.blocks()) {
+    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, cache_.blocks());
   }
-  if (from == to) return absl::OkStatus();
-  for (Block& block : blocks_) IHA_RETURN_IF_ERROR(block.attention.cache().CopyBlock(*runtime_, from, to));
-  return absl::OkStatus();
+  return from == to ? absl::OkStatus() : cache_.CopyBlock(*runtime_, from, to);
 }
 
 absl::Status DeviceBackend::Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y) {
@@ -205,12 +206,13 @@ absl::Status DeviceBackend::RunMlp(const Block& block, uint32_t tokens, const De
   return ApplyLinear(*runtime_, block.down, activated.data(), tokens, out.data());
 }
 
-absl::Status DeviceBackend::RunBlock(const Block& block, DeviceStep& step, const DeviceRows& x, Trace* trace) {
+absl::Status DeviceBackend::RunBlock(size_t layer, DeviceStep& step, const DeviceRows& x, Trace* trace) {
+  const Block& block = blocks_[layer];
   const uint32_t n = step.tokens();
   IHA_ASSIGN_OR_RETURN(const DeviceRows normed, Rows(n, "normed"));
   IHA_ASSIGN_OR_RETURN(const DeviceRows update, Rows(n, "update"));
   IHA_RETURN_IF_ERROR(Norm(n, x, block.input_norm, normed));
-  IHA_RETURN_IF_ERROR(block.attention.Forward(*runtime_, step, ropes_, normed.data(), update.data()));
+  IHA_RETURN_IF_ERROR(block.attention.Forward(*runtime_, step, ropes_, cache_.At(layer), normed.data(), update.data()));
   if (trace != nullptr) {
     IHA_ASSIGN_OR_RETURN(std::vector<float> out, ToHost(update, n));
     trace->attn_out.push_back(std::move(out));
@@ -247,8 +249,8 @@ absl::Status DeviceBackend::Head(const DeviceStep& step, const DeviceRows& x, st
 }
 
 absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
-  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, reserved_));
-  IHA_ASSIGN_OR_RETURN(DeviceStep step, DeviceStep::Make(*runtime_, segments));
+  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, cache_.blocks()));
+  IHA_ASSIGN_OR_RETURN(DeviceStep step, DeviceStep::Make(*runtime_, cache_, segments));
   const uint32_t n = step.tokens();
   if (n == 0) return absl::OkStatus();
   uint32_t last_row = 0;
@@ -263,7 +265,7 @@ absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span
                                                          .scale = static_cast<float>(config_.embedding_scale)},
                                                         runtime_->stream()),
                                       "embedding"));
-  for (const Block& block : blocks_) IHA_RETURN_IF_ERROR(RunBlock(block, step, x, trace));
+  for (size_t layer = 0; layer < blocks_.size(); layer++) IHA_RETURN_IF_ERROR(RunBlock(layer, step, x, trace));
   return Head(step, x, logits);
 }
 

@@ -8,8 +8,9 @@
 
 namespace iha::model {
 
-absl::StatusOr<DeviceStep> DeviceStep::Make(DeviceRuntime& runtime, std::span<const Segment> segments) {
-  DeviceStep self(runtime);
+absl::StatusOr<DeviceStep> DeviceStep::Make(DeviceRuntime& runtime, const DeviceCache& cache,
+                                            std::span<const Segment> segments) {
+  DeviceStep self(runtime, cache);
   std::vector<int32_t> ids, logit_rows;
   for (const Segment& segment : segments) {
     if (segment.tokens.empty()) continue;
@@ -26,12 +27,13 @@ absl::StatusOr<DeviceStep> DeviceStep::Make(DeviceRuntime& runtime, std::span<co
   return self;
 }
 
-absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo) {
-  const auto [at, fresh] = places_.try_emplace(pseudo);
+absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo, size_t group) {
+  const auto [at, fresh] = places_.try_emplace({pseudo, group});
   DevicePlaces& places = at->second;
   if (!fresh) return &places;
+  const size_t groups = cache_->windows().size();
   size_t blocks = 0;
-  for (const Segment& segment : segments_) blocks = std::max(blocks, segment.blocks.size());
+  for (const Segment& segment : segments_) blocks = std::max(blocks, TableOf(segment, group, groups).size());
   places.sequences = static_cast<uint32_t>(segments_.size());
   places.pages_per_sequence = static_cast<uint32_t>(blocks) * pseudo;
   std::vector<uint32_t> positions, row_sequence, q_begin = {0}, kv_length;
@@ -48,9 +50,10 @@ absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo) {
     places.max_rows = std::max(places.max_rows, count * pseudo);
     places.max_keys = std::max(places.max_keys, kv_length.back());
     int32_t* page = table.data() + size_t{s} * places.pages_per_sequence;
-    for (const int32_t block : segment.blocks) {
+    for (const int32_t block : TableOf(segment, group, groups)) {
+      const int32_t first = block * static_cast<int32_t>(cache_->pages_per_block());
       for (uint32_t part = 0; part < pseudo; part++) {
-        *page++ = block * static_cast<int32_t>(pseudo) + static_cast<int32_t>(part);
+        *page++ = block == kNoKvBlock ? kNoKvBlock : first + static_cast<int32_t>(part);
       }
     }
   }
@@ -94,39 +97,6 @@ absl::Status DeviceRopes::Extend(uint32_t row) {
   }
   rows_ = rows;
   return absl::OkStatus();
-}
-
-absl::Status DeviceKv::Reserve(DeviceRuntime& runtime, int32_t blocks) {
-  const size_t slots = static_cast<size_t>(blocks) * pseudo_ * kKvBlockTokens * heads_;
-  IHA_ASSIGN_OR_RETURN(k_, DeviceRows::Make(runtime, slots * d_, "keys", DeviceFill::kReadable));
-  IHA_ASSIGN_OR_RETURN(v_, DeviceRows::Make(runtime, slots * d_v_, "values", DeviceFill::kReadable));
-  pages_ = {.k_pages = k_.data(), .v_pages = v_.data(), .kv_heads = heads_, .d = d_, .d_v = d_v_};
-  return absl::OkStatus();
-}
-
-absl::Status DeviceKv::CopyBlock(DeviceRuntime& runtime, int32_t from, int32_t to) const {
-  std::vector<int32_t> pairs;
-  for (int32_t part = 0; part < static_cast<int32_t>(pseudo_); part++) {
-    pairs.push_back(from * static_cast<int32_t>(pseudo_) + part);
-    pairs.push_back(to * static_cast<int32_t>(pseudo_) + part);
-  }
-  IHA_ASSIGN_OR_RETURN(const auto pages, DeviceArray<int32_t>::Copy(runtime, pairs, "pages to copy"));
-  return runtime.Check(kernels::KvCopyGpu({.pages = pages_, .pairs = pages.data(), .count = pseudo_}, runtime.stream()),
-                       "kv_copy");
-}
-
-absl::Status DeviceKv::Append(DeviceRuntime& runtime, const DevicePlaces& places, const uint16_t* k,
-                              const uint16_t* v) const {
-  return runtime.Check(kernels::KvAppendGpu({.pages = pages_,
-                                             .k = k,
-                                             .v = v,
-                                             .row_sequence = places.row_sequence.data(),
-                                             .positions = places.positions.data(),
-                                             .page_table = places.page_table.data(),
-                                             .pages_per_sequence = places.pages_per_sequence,
-                                             .rows = places.rows},
-                                            runtime.stream()),
-                       "kv_append");
 }
 
 }  // namespace iha::model

@@ -12,13 +12,7 @@ std::vector<uint16_t> Scatter(std::span<const float> values, const DeviceAxis& r
   std::vector<uint16_t> padded(rows.padded() * columns.padded());  // bf16 0 is 0
   for (size_t r = 0; r < rows.stored(); r++) {
     for (size_t c = 0; c < columns.stored(); c++) {
-      const uint16_t bits = checkpoint::F32ToBF16(values[r * columns.stored() + c]);
-      for (size_t row_copy = 0; row_copy < rows.copies; row_copy++) {
-        const size_t row = rows.At(r) + row_copy * rows.to;
-        for (size_t copy = 0; copy < columns.copies; copy++) {
-          padded[row * columns.padded() + columns.At(c) + copy * columns.to] = bits;
-        }
-      }
+      padded[rows.At(r) * columns.padded() + columns.At(c)] = checkpoint::F32ToBF16(values[r * columns.stored() + c]);
     }
   }
   return padded;
@@ -45,7 +39,7 @@ std::vector<float> Knock(std::span<const float> values, size_t d, size_t columns
 
 DeviceAxis PlainAxis(int64_t n) {
   const auto size = static_cast<size_t>(n);
-  return {.groups = 1, .from = size, .to = size, .order = DeviceAxis::Order::kAsStored, .copies = 1};
+  return {.groups = 1, .from = size, .to = size, .order = DeviceAxis::Order::kAsStored};
 }
 
 size_t DeviceAxis::At(size_t i) const {
@@ -53,7 +47,7 @@ size_t DeviceAxis::At(size_t i) const {
   size_t place = within;
   if (order == Order::kHalves) place = half * (to / 2) + within - half * (from / 2);
   if (order == Order::kPairs) place = within % 2 * (to / 2) + within / 2;
-  return i / from * copies * to + place;
+  return i / from * to + place;
 }
 
 absl::StatusOr<std::vector<float>> DeviceWeights::Read(const std::string& name, std::span<const int64_t> shape) const {
@@ -74,7 +68,7 @@ absl::StatusOr<DeviceLinear> DeviceWeights::Linear(const std::string& name, cons
   if (!bias) return linear;
   IHA_ASSIGN_OR_RETURN(std::vector<float> add, Read(name + ".bias", std::span(shape).first(1)));
   if (!knocking.empty()) add = Knock(add, rows.from, 1, knocking);
-  const DeviceAxis one{.groups = 1, .from = 1, .to = 1, .order = DeviceAxis::Order::kAsStored, .copies = 1};
+  const DeviceAxis one{.groups = 1, .from = 1, .to = 1, .order = DeviceAxis::Order::kAsStored};
   std::vector<uint16_t> padded(rows.padded());
   const std::vector<uint16_t> column = Scatter(add, rows, one);  // in rows of 8
   for (size_t i = 0; i < padded.size(); i++) padded[i] = column[i * one.padded()];

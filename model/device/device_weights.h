@@ -18,18 +18,17 @@
 
 namespace iha::model {
 
-// How a stored dimension of `groups` times `from` values becomes groups times copies times `to`.
+// How a stored dimension of `groups` times `from` values becomes groups times `to`.
 struct DeviceAxis {
   enum class Order { kAsStored, kHalves, kPairs };  // kPairs: even elements, then odd ones
   size_t groups = 1;
   size_t from = 0;
   size_t to = 0;
   Order order = Order::kAsStored;
-  size_t copies = 1;  // of each group, next to each other
 
   [[nodiscard]] size_t stored() const { return groups * from; }
-  [[nodiscard]] size_t padded() const { return (groups * copies * to + 7) / 8 * 8; }
-  // Of stored index i, its first copy; the others follow at distances of `to`.
+  [[nodiscard]] size_t padded() const { return (groups * to + 7) / 8 * 8; }
+  // Where stored index i goes.
   [[nodiscard]] size_t At(size_t i) const;
 };
 // One group, padded to a multiple of 8 only.

@@ -20,13 +20,15 @@ struct Case {
   uint32_t d, d_v, heads, kv_heads;
   std::vector<Sequence> sequences;
   AttentionGpuMask mask = {};
+
+  [[nodiscard]] uint32_t v_heads() const { return d_v == d ? kv_heads : kv_heads / 2; }
 };
 
 // Queries, and a paged cache with pages in a random order; slots that no key has hold nothing.
 struct Inputs {
   Case c;
   Rounded q;
-  std::vector<Rounded> k, v;  // of each sequence: [key][kv head][d]
+  std::vector<Rounded> k, v;  // of each sequence: [key][kv head][d], [key][value head][d_v]
   std::vector<int32_t> table;
   uint32_t pages_per_sequence = 0, rows = 0, max_rows = 0;
 };
@@ -35,7 +37,7 @@ Inputs Make(const Case& c, uint32_t seed = 1) {
   Inputs in{.c = c, .q = {}, .k = {}, .v = {}, .table = {}};
   for (const Sequence& s : c.sequences) {
     in.k.push_back(RandomBF16(size_t{s.keys} * c.kv_heads * c.d, seed + 100, 2));
-    in.v.push_back(RandomBF16(size_t{s.keys} * c.kv_heads * c.d_v, seed + 200, 2));
+    in.v.push_back(RandomBF16(size_t{s.keys} * c.v_heads() * c.d_v, seed + 200, 2));
     in.pages_per_sequence = std::max(in.pages_per_sequence, (s.keys + 63) / 64);
     in.rows += s.rows;
     in.max_rows = std::max(in.max_rows, s.rows);
@@ -57,19 +59,19 @@ struct Outputs {
 
 Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0) {
   const Case& c = in.c;
-  const size_t page = size_t{64} * c.kv_heads, pages = in.table.size();
-  simt::Buffer<uint16_t> k(device, pages * page * c.d, "k_pages"), v(device, pages * page * c.d_v, "v_pages");
+  const size_t elements = in.table.size() * 64 * c.kv_heads * c.d;
+  simt::Buffer<uint16_t> k(device, elements, "k_pages"), v(device, elements, "v_pages");
   std::vector<uint32_t> begins{0}, lengths;
   // A kernel of one thread writes what the cache holds, so that reading any other slot is an error.
-  const auto fill = [&](uint16_t* to, const Rounded& from, uint32_t keys, uint32_t d, size_t sequence) {
+  const auto fill = [&](uint16_t* to, const Rounded& from, uint32_t keys, uint32_t heads, uint32_t d, size_t sequence) {
     const auto report = device.Launch({.name = "fill"}, [&] {
       const ptx::Global<uint16_t> pool(to);
       for (uint32_t key = 0; key < keys; ++key) {
-        for (uint32_t g = 0; g < c.kv_heads; ++g) {
+        for (uint32_t g = 0; g < heads; ++g) {
           const size_t number = static_cast<size_t>(in.table[sequence * in.pages_per_sequence + key / 64]);
-          const size_t row = (number * c.kv_heads + g) * 64 + key % 64;
+          const size_t row = (number * heads + g) * 64 + key % 64;
           for (uint32_t i = 0; i < d; ++i) {
-            ptx::Store(pool + (row * d + i), from.bits[(size_t{key} * c.kv_heads + g) * d + i]);
+            ptx::Store(pool + (row * d + i), from.bits[(size_t{key} * heads + g) * d + i]);
           }
         }
       }
@@ -77,8 +79,8 @@ Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0
     ASSERT_TRUE(report.ok()) << report.message;
   };
   for (size_t s = 0; s < c.sequences.size(); ++s) {
-    fill(k.data(), in.k[s], c.sequences[s].keys, c.d, s);
-    fill(v.data(), in.v[s], c.sequences[s].keys, c.d_v, s);
+    fill(k.data(), in.k[s], c.sequences[s].keys, c.kv_heads, c.d, s);
+    fill(v.data(), in.v[s], c.sequences[s].keys, c.v_heads(), c.d_v, s);
     begins.push_back(begins.back() + c.sequences[s].rows);
     lengths.push_back(c.sequences[s].keys);
   }
@@ -137,8 +139,9 @@ Wanted Reference(const Inputs& in) {
       std::vector<const void*> pointers;
       for (const auto& b : blocks) pointers.push_back(b.get());
       for (uint32_t key = 0; key < keys; ++key) {
-        const size_t at = size_t{key} * c.kv_heads + g;
-        AppendKv(layout, blocks[key / 64].get(), key % 64, &in.k[s].values[at * c.d], &in.v[s].values[at * c.d_v]);
+        const size_t at = size_t{key} * c.kv_heads + g,
+                     value = size_t{key} * c.v_heads() + g * c.v_heads() / c.kv_heads;
+        AppendKv(layout, blocks[key / 64].get(), key % 64, &in.k[s].values[at * c.d], &in.v[s].values[value * c.d_v]);
       }
       for (uint32_t r = 0; r < rows; ++r) {
         const VisibleKeys visible = VisibleTo(c.mask, keys - rows + r);
@@ -202,10 +205,12 @@ TEST(AttentionGpu, GridOfShapes) {
   size_t number = 0;
   for (const auto& row : PairwiseCover({5, 4, 6, 2, 2, 6, 8, 6})) {
     const AttentionGpuMask mask{pseudo[row[2]], row[3] == 1, row[4] == 1, windows[row[5]]};
-    const Case c{sizes[row[0]][0],
-                 sizes[row[0]][1],
-                 heads[row[1]][0],
-                 heads[row[1]][1],
+    const auto [d, d_v] = sizes[row[0]];
+    const uint32_t pairs = d_v == d ? 1 : 2;  // of key heads that share a value
+    const Case c{d,
+                 d_v,
+                 heads[row[1]][0] * pairs,
+                 heads[row[1]][1] * pairs,
                  {{rows[row[6]], rows[row[6]] + before[row[7]]}, {1, 1 + before[row[7]]}},
                  mask};
     SCOPED_TRACE(Name(c) + " P " + std::to_string(mask.pseudo) + (mask.token_causal ? " token-causal" : "") +
@@ -235,8 +240,8 @@ TEST(AttentionGpu, SplitDecodeWithinTheBoundOfTheReference) {
         Case{64, 64, 1, 1, {{8, 200}}, {.pseudo = 4, .token_causal = true, .token_window = true, .window = 17}},
         // IHA's decode with more than 16 rows a sequence, up to the most that are split.
         Case{64, 64, 2, 2, {{20, 300}, {20, 20}, {40, 120}}, {.pseudo = 20}},
-        Case{64, 128, 1, 1, {{20, 140}, {60, 200}}, {.pseudo = 20, .token_causal = true, .window = 70}},
-        Case{128, 128, 1, 1, {{64, 150}, {17, 17}}}, Case{128, 256, 1, 1, {{33, 140}}},
+        Case{64, 128, 2, 2, {{20, 140}, {60, 200}}, {.pseudo = 20, .token_causal = true, .window = 70}},
+        Case{128, 128, 1, 1, {{64, 150}, {17, 17}}}, Case{128, 256, 4, 2, {{33, 140}}},
         Case{256, 256, 1, 1, {{2, 100}}}}) {
     SCOPED_TRACE(Name(c));
     const Inputs in = Make(c);
@@ -276,7 +281,7 @@ TEST(AttentionGpu, SeesExactlyTheVisibleKeys) {
     std::fill(in.q.bits.begin(), in.q.bits.end(), uint16_t{0});
     for (size_t s = 0; s < c.sequences.size(); ++s) {
       for (size_t i = 0; i < in.v[s].bits.size(); ++i) {  // the value of key j is j in column 0, 1 elsewhere
-        const size_t key = i / c.d_v / c.kv_heads;
+        const size_t key = i / c.d_v / c.v_heads();
         in.v[s].bits[i] = RoundToBF16(i % c.d_v == 0 ? static_cast<float>(key % 128) : 1.0f);
       }
     }
@@ -493,6 +498,7 @@ TEST(AttentionGpu, RefusesWhatItCannotDo) {
       AttentionGpu({.sequences = 1, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 64, .d_v = 64, .split_keys = 96},
                    &device),
       1);
+  EXPECT_EQ(AttentionGpu({.sequences = 1, .max_rows = 1, .heads = 3, .kv_heads = 3, .d = 64, .d_v = 128}, &device), 1);
   EXPECT_EQ(AttentionGpu({.sequences = 0, .max_rows = 1, .heads = 2, .kv_heads = 2, .d = 64, .d_v = 64}, &device), 0);
 }
 

@@ -140,7 +140,7 @@ TEST(IhaPipelineGpu, CopiesOfHeadsArePlainAttention) {
 
 TEST(KvPagesGpu, CopiesWholePages) {
   const uint32_t kv_heads = 2, d = 64, d_v = 128, pages = 4;
-  const Rounded k = RandomBF16(pages * kv_heads * 64 * d, 1), v = RandomBF16(pages * kv_heads * 64 * d_v, 2);
+  const Rounded k = RandomBF16(pages * kv_heads * 64 * d, 1), v = RandomBF16(pages * 64 * d_v, 2);  // a pair's
   ForEachSchedule([&](simt::Device& device) {
     simt::Buffer<uint16_t> dk(device, k.bits.size(), "k_pages"), dv(device, v.bits.size(), "v_pages");
     std::copy(k.bits.begin(), k.bits.end(), dk.data());
@@ -157,7 +157,7 @@ TEST(KvPagesGpu, CopiesWholePages) {
       ASSERT_EQ(dk.data()[i], k.bits[source[i / page] * page + i % page]);
     }
     for (size_t i = 0; i < v.bits.size(); ++i) {
-      const size_t page = kv_heads * 64 * d_v;
+      const size_t page = 64 * d_v;
       ASSERT_EQ(dv.data()[i], v.bits[source[i / page] * page + i % page]);
     }
   });

@@ -24,9 +24,6 @@ TEST(DeviceAxis, PutsPartnersOfARotationHalfAPaddedHeadApart) {
   const DeviceAxis pairs{.groups = 2, .from = 6, .to = 64, .order = DeviceAxis::Order::kPairs};
   EXPECT_EQ(Places(pairs), (std::vector<size_t>{0, 32, 1, 33, 2, 34, 64, 96, 65, 97, 66, 98}));
   EXPECT_EQ(pairs.padded(), 128u);
-  const DeviceAxis copies{.groups = 2, .from = 3, .to = 16, .copies = 2};
-  EXPECT_EQ(Places(copies), (std::vector<size_t>{0, 1, 2, 32, 33, 34}));
-  EXPECT_EQ(copies.padded(), 64u);
   EXPECT_EQ(PlainAxis(21).padded(), 24u);
   EXPECT_EQ(Places(PlainAxis(3)), (std::vector<size_t>{0, 1, 2}));
 }

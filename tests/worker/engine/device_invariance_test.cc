@@ -13,13 +13,15 @@ namespace {
 constexpr char kPlain[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
     "max_position_embeddings": 256, "rms_norm_eps": 1e-5})";
+// A group of a layer with a window, and one of two that see all: equal blocks.
 constexpr char kIha[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_size": 24, "intermediate_size": 32,
-    "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8,
+    "num_hidden_layers": 3, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8,
     "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "iha_eval": {"version": 1, "mlp": "gated",
     "pattern": "per_layer", "attention": [{"kind": "iha", "pseudo_heads": 2, "alpha_layout": "source_target_pseudo",
     "collapse": "global", "mask": "flat_causal", "rope_positions": "virtual", "rope_pairing": "half",
     "window": {"unit": "token", "size": 20}, "qk_norm": "pre_mix"},
-    {"kind": "global", "rope_pairing": "half", "qk_norm": "none"}]}})";
+    {"kind": "global", "rope_pairing": "half", "qk_norm": "none"},
+    {"kind": "talking_heads", "rope_pairing": "half", "window": null, "qk_norm": "none"}]}})";
 
 // Prompts that share a block and a few tokens; two samples of one, one prompt scored.
 std::vector<GenerationRequest> Requests(int32_t vocabulary) {
@@ -45,6 +47,7 @@ std::vector<GenerationResult> RunAll(const checkpoint::Checkpoint& checkpoint, c
                                      int32_t kv_blocks) {
   auto backend = model::OpenEmulatedBackend(checkpoint, EmulatedNumerics());
   EXPECT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ((*backend)->info().kv_windows.size(), checkpoint.config().num_layers() == 3 ? 2u : 1u);
   const std::vector<GenerationRequest> requests = Requests((*backend)->info().vocab_size);
   const auto engine = MakeEngine(options, kv_blocks, *std::move(backend));
   for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
