@@ -30,14 +30,14 @@ class EmulatedRun : public ::testing::Test {
   std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
 
   // A model of two layers with the tokenizer of the fake ones (bytes).
-  void Make(const std::string& name, const std::string& attention) const {
+  void Make(const std::string& name, const std::string& attention, int head_dim = 8) const {
     ASSERT_TRUE(model::MakeFakeCheckpoint(Path(name), {.style = model::FakeStyle::kWords}).ok());
     const absl::Status written = model::testing::WriteTinyCheckpoint(
         Path(name), fmt::format(R"({{"model_type": "llama", "vocab_size": 257, "hidden_size": 16,
             "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
-            "head_dim": 8, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "iha_eval": {{"version": 1,
+            "head_dim": {}, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "iha_eval": {{"version": 1,
             "mlp": "gated", "pattern": "repeat", "attention": [{}]}}}})",
-                                attention));
+                                head_dim, attention));
     ASSERT_TRUE(written.ok()) << written;
   }
   RunResult Run(const std::string& model, const std::string& out, const std::vector<std::string>& more = {}) const {
@@ -68,11 +68,12 @@ TEST_F(EmulatedRun, FromCoordinatorToTable) {
 }
 
 TEST_F(EmulatedRun, ALayerWithoutAKernelIsOneLine) {
-  Make("talking", R"({"kind": "talking_heads", "rope_pairing": "half", "window": null, "qk_norm": "none"})");
-  const RunResult tool = RunProgram({"iha-eval", "logits", "--model", Path("talking"), "--ids", Path("ids.json"),
-                                     "--out", Path("out.safetensors"), "--device", "emulated"});
+  Make("wide", R"({"kind": "global", "rope_pairing": "half", "qk_norm": "none"})", 258);
+  const RunResult tool = RunProgram({"iha-eval", "logits", "--model", Path("wide"), "--ids", Path("ids.json"), "--out",
+                                     Path("out.safetensors"), "--device", "emulated"});
   EXPECT_EQ(tool.exit.code, 3) << tool.err;
-  EXPECT_THAT(tool.err, HasSubstr("layer 0: kind talking_heads: the device has no kernel for it; use --device cpu"));
+  EXPECT_THAT(tool.err,
+              HasSubstr("layer 0: head_dim 258 (at most 256): the device has no kernel for it; use --device cpu"));
 }
 
 // Generation by hand: the same samples in any batch, and not those of the exact CPU engine's id.

@@ -60,15 +60,15 @@ TEST(DeviceCache, MorePagesThanKernelsCountAreRefused) {
 }
 
 // Of three blocks of the layer with a window two are there at a time: the third is the first's again. The same bits as
-// with all of them.
+// with all of them, at once.
 TEST(Device, LayersWithWindowsLetGoOfTheirBlocks) {
   iha::testing::TempDir directory;
   ASSERT_TRUE(testing::WriteTinyCheckpoint(directory.path(), R"({"model_type": "llama", "vocab_size": 40,
-      "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 1, "head_dim": 8,
+      "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8,
       "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "iha_eval": {"version": 1, "mlp": "gated",
       "pattern": "repeat", "attention": [
       {"kind": "local", "rope_pairing": "half", "qk_norm": "none", "window": 20},
-      {"kind": "global", "rope_pairing": "half", "qk_norm": "none"}]}})")
+      {"kind": "talking_heads", "rope_pairing": "half", "window": null, "qk_norm": "none"}]}})")
                   .ok());
   const auto checkpoint = checkpoint::Checkpoint::Open(directory.path());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();

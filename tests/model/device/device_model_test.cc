@@ -138,7 +138,8 @@ std::string Config(const std::string& fields, const std::string& attention) {
          "]}}";
 }
 
-// Against the exact CPU engine, within the bound; tests of sizes that the oracles do not have.
+// Against the exact CPU engine, within the bound, and the same bits in chunks and beside another sequence; tests of
+// sizes that the oracles do not have.
 void ExpectAsOnTheCpu(const std::string& config) {
   SCOPED_TRACE(config);
   iha::testing::TempDir directory;
@@ -152,7 +153,9 @@ void ExpectAsOnTheCpu(const std::string& config) {
   auto cpu = OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {}});
   ASSERT_TRUE(cpu.ok()) << cpu.status();
   const std::vector<int32_t> ids = RandomIds(40, backend->info().vocab_size, 3);
-  const std::vector<float> got = Runner(*backend, 2).Run({ids}, 15)[0], exact = Runner(**cpu, 2).Run({ids}, 0)[0];
+  Runner runner(*backend, 2);
+  const std::vector<float> got = runner.Run({ids}, 15)[0], exact = Runner(**cpu, 2).Run({ids}, 0)[0];
+  EXPECT_TRUE(SameBits(runner.Run({RandomIds(3, backend->info().vocab_size, 4), ids}, 0)[1], got));
   const std::vector<double> want(exact.begin(), exact.end());
   const auto variances = ScoreVariances(*checkpoint);
   ASSERT_TRUE(variances.ok()) << variances.status();
