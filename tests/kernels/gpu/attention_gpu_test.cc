@@ -20,7 +20,6 @@ struct Case {
   uint32_t d, d_v, heads, kv_heads;
   std::vector<Sequence> sequences;
   AttentionGpuMask mask = {};
-
   [[nodiscard]] uint32_t v_heads() const { return d_v == d ? kv_heads : kv_heads / 2; }
 };
 
@@ -205,14 +204,9 @@ TEST(AttentionGpu, GridOfShapes) {
   size_t number = 0;
   for (const auto& row : PairwiseCover({5, 4, 6, 2, 2, 6, 8, 6})) {
     const AttentionGpuMask mask{pseudo[row[2]], row[3] == 1, row[4] == 1, windows[row[5]]};
-    const auto [d, d_v] = sizes[row[0]];
-    const uint32_t pairs = d_v == d ? 1 : 2;  // of key heads that share a value
-    const Case c{d,
-                 d_v,
-                 heads[row[1]][0] * pairs,
-                 heads[row[1]][1] * pairs,
-                 {{rows[row[6]], rows[row[6]] + before[row[7]]}, {1, 1 + before[row[7]]}},
-                 mask};
+    const auto [d, d_v] = sizes[row[0]];  // twice as wide values are of pairs of key heads
+    const std::vector<Sequence> both{{rows[row[6]], rows[row[6]] + before[row[7]]}, {1, 1 + before[row[7]]}};
+    const Case c{d, d_v, heads[row[1]][0] * d_v / d, heads[row[1]][1] * d_v / d, both, mask};
     SCOPED_TRACE(Name(c) + " P " + std::to_string(mask.pseudo) + (mask.token_causal ? " token-causal" : "") +
                  (mask.token_window ? " token window" : "") + " heads " + std::to_string(c.heads));
     simt::Device device(ScheduleOf(number));
