@@ -21,7 +21,8 @@ absl::Status FindBackendModule(const std::string& name) {
   const std::string path = BackendModulePath(name);
   std::error_code error;
   if (std::filesystem::exists(path, error)) return absl::OkStatus();
-  return Unavailable("{}: not found; this build has no {} backend (./dev deps build, then build again)", path, name);
+  const char* const build = name == "cuda" ? "build where nvcc is on PATH" : "./dev deps build, then build again";
+  return Unavailable("{}: not found; this build has no {} backend ({})", path, name, build);
 }
 
 }  // namespace iha

@@ -3,6 +3,7 @@
 // Pure values; thread: any. Source: DESIGN section 5, docs/contracts/numerics.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,12 +19,18 @@ std::string TorchBackendName(int sm);
 bool IsTorchCudaName(std::string_view backend);
 // What a sweep says that leaves the architecture to the host that runs it; in no numerics id.
 inline constexpr char kTorchCudaHere[] = "torch-cuda";
+// Our kernels on a GPU of compute capability 9.0 (sm 90): "cuda-exact-sm_90" (docs/contracts/device.md).
+std::string CudaExactName(int sm);
+bool IsCudaExactName(std::string_view backend);
+inline constexpr char kCudaExactHere[] = "cuda-exact";  // as kTorchCudaHere
+// N of "cuda:N", 0 of "cuda"; nullopt: no name of a CUDA device.
+std::optional<int> CudaIndexOf(std::string_view device);
 // The kernels for the device, run by the emulator (docs/contracts/device.md).
 inline constexpr char kEmulatedBackend[] = "cuda-emulated";
 inline constexpr char kEmulatedDevice[] = "emulated";  // its name in flags
 
 struct NumericsSpec {
-  // cpu-exact | cuda-exact | cuda-fast | cuda-emulated | torch | torch-cuda-sm_NN | fake
+  // cpu-exact | cuda-exact-sm_NN | cuda-fast | cuda-emulated | torch | torch-cuda-sm_NN | fake
   std::string backend = "cpu-exact";
   std::string weights_dtype = "stored";  // widened exactly
   std::string activation_dtype = "f32";
@@ -34,11 +41,16 @@ struct NumericsSpec {
   std::string Id() const;
   bool torch_cuda() const { return IsTorchCudaName(backend) || backend == kTorchCudaHere; }
   bool torch() const { return backend == "torch" || torch_cuda(); }
+  bool cuda_exact() const { return IsCudaExactName(backend) || backend == kCudaExactHere; }
+  // Whether the kernels for the device run it, on a GPU or under the emulator.
+  bool on_device() const { return cuda_exact() || backend == kEmulatedBackend; }
   // Whether every bit is promised equal on a repeat (DESIGN section 5).
   bool exact() const { return backend != "cuda-fast" && !torch(); }
 };
 
 // What `--device emulated` runs: bf16 throughout.
 inline NumericsSpec EmulatedNumerics() { return {kEmulatedBackend, "bf16", "bf16", "bf16"}; }
+// What `--device cuda` runs; `backend` is CudaExactName's or kCudaExactHere.
+inline NumericsSpec CudaNumerics(const std::string& backend) { return {backend, "bf16", "bf16", "bf16"}; }
 
 }  // namespace iha

@@ -7,6 +7,7 @@ namespace iha {
 std::vector<NumericsSpec> RunnableNumerics(const std::string& torch) {
   std::vector<NumericsSpec> specs = {NumericsSpec{.backend = "fake"}};
   if (torch == kEmulatedBackend) return {EmulatedNumerics()};
+  if (IsCudaExactName(torch)) return {CudaNumerics(torch)};
   if (!IsTorchCudaName(torch)) specs.insert(specs.end(), {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}});
   if (FindBackendModule("torch").ok()) {
     for (const char* kv : {"f32", "bf16"}) {

@@ -9,7 +9,7 @@
 namespace iha {
 
 // `torch`: what LibTorch is called on the worker's device (TorchBackendName); on a GPU nothing else runs.
-// kEmulatedBackend: of the emulated device.
+// kEmulatedBackend: of the emulated device. CudaExactName: of our kernels on the worker's GPU.
 std::vector<NumericsSpec> RunnableNumerics(const std::string& torch);
 
 }  // namespace iha

@@ -3,11 +3,12 @@
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/file.h"
+#include "common/runnable_numerics.h"
 #include "common/status_macros.h"
 #include "model/backend_module.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/model_folder.h"
-#include "model/device/device_backend.h"
+#include "model/device/emulated_backend.h"
 #include "model/fake_model.h"
 #include "model/transformer/cpu_backend.h"
 
@@ -42,12 +43,12 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
   IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
   OpenedBackend opened;
   opened.eos = checkpoint.generation().eos_token_ids;
-  if (options.numerics.torch()) {
-    IHA_ASSIGN_OR_RETURN(const BackendModule* torch, LoadBackendModule("torch"));
-    IHA_ASSIGN_OR_RETURN(opened.backend, torch->open({.checkpoint = &checkpoint,
-                                                      .threads = options.threads,
-                                                      .device = options.device,
-                                                      .numerics = options.numerics}));
+  if (options.numerics.torch() || options.numerics.cuda_exact()) {
+    IHA_ASSIGN_OR_RETURN(const BackendModule* module, LoadBackendModule(options.numerics.torch() ? "torch" : "cuda"));
+    IHA_ASSIGN_OR_RETURN(opened.backend, module->open({.checkpoint = &checkpoint,
+                                                       .threads = options.threads,
+                                                       .device = options.device,
+                                                       .numerics = options.numerics}));
     return opened;
   }
   if (options.numerics.backend == kEmulatedBackend) {
@@ -75,6 +76,33 @@ absl::StatusOr<std::string> TorchBackendOn(const std::string& device) {
   if (!torch.ok()) return Annotate(torch.status(), "--device " + device);
   IHA_ASSIGN_OR_RETURN(const int architecture, (*torch)->architecture(device));
   return TorchBackendName(architecture);
+}
+
+absl::StatusOr<std::string> CudaBackendOn(const std::string& device) {
+  if (!CudaIndexOf(device).has_value()) {
+    return Unavailable("--device {}: no such device; expected cpu, emulated, cuda or cuda:N", device);
+  }
+  const absl::StatusOr<const BackendModule*> cuda = LoadBackendModule("cuda");
+  if (!cuda.ok()) return Annotate(cuda.status(), "--device " + device);
+  IHA_ASSIGN_OR_RETURN(const int architecture, (*cuda)->architecture(device));
+  return CudaExactName(architecture);
+}
+
+absl::StatusOr<std::vector<NumericsSpec>> NumericsOn(const std::string& device) {
+  if (device == kEmulatedDevice) return RunnableNumerics(kEmulatedBackend);
+  if (device == "cpu") return RunnableNumerics(TorchBackendName(0));
+  // Either may be absent: LibTorch's CUDA part is gigabytes, our kernels are of some architectures.
+  const absl::StatusOr<std::string> cuda = CudaBackendOn(device);
+  std::vector<NumericsSpec> specs;
+  if (cuda.ok()) specs = RunnableNumerics(*cuda);
+  if (CudaIndexOf(device).has_value()) {
+    if (const auto torch = TorchBackendOn(device); torch.ok()) {
+      const std::vector<NumericsSpec> more = RunnableNumerics(*torch);
+      specs.insert(specs.end(), more.begin(), more.end());
+    }
+  }
+  if (specs.empty()) return cuda.status();
+  return specs;
 }
 
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder) {

@@ -1,7 +1,7 @@
 // open_model.h: a checkpoint folder, opened for running: which backend it takes, its weights, tokenizer and eos ids.
 //
 // A folder is a Hugging Face style checkpoint (exact CPU engine, or the emulated device or the torch backend where
-// numerics ask for it) or one of type iha_fake (fake backend). Blocking: reads and packs the weights. Thread: any.
+// numerics ask for it, our kernels on a GPU likewise) or one of type iha_fake (fake backend). Blocking: reads and packs the weights. Thread: any.
 // Errors name the folder: NotFound, InvalidArgument, DataLoss (bad checkpoint), FailedPrecondition (these numerics
 // cannot run it), Unimplemented (a layer that the backend lacks), ResourceExhausted, Unavailable (no such backend or
 // device here).
@@ -22,8 +22,9 @@ namespace iha::model {
 
 struct OpenOptions {
   int threads = 1;
-  NumericsSpec numerics;       // backend cpu-exact, cuda-emulated, torch, torch-cuda-sm_NN; or fake: the folder's own
-  std::string device = "cpu";  // torch-cuda-sm_NN: cuda or cuda:N
+  // backend cpu-exact, cuda-exact-sm_NN, cuda-emulated, torch, torch-cuda-sm_NN; or fake: the folder's own
+  NumericsSpec numerics;
+  std::string device = "cpu";  // those with an architecture: cuda or cuda:N
   // For the profile of the exact CPU engine; null = none. Must outlive the model.
   const Clock* clock = nullptr;
 };
@@ -55,6 +56,10 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
 // The backend that LibTorch is on `device` (cpu, cuda, cuda:N). Unavailable: this build or host cannot run anything
 // there. Loads what a GPU needs.
 absl::StatusOr<std::string> TorchBackendOn(const std::string& device);
+// What our kernels are called on `device` (cuda, cuda:N): CudaExactName. Unavailable likewise. Loads the CUDA module.
+absl::StatusOr<std::string> CudaBackendOn(const std::string& device);
+// All that can be run on `device`: cpu, emulated, cuda, cuda:N. Not empty. Unavailable: nothing; says why.
+absl::StatusOr<std::vector<NumericsSpec>> NumericsOn(const std::string& device);
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder);
 
 }  // namespace iha::model

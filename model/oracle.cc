@@ -128,7 +128,7 @@ absl::StatusOr<OracleErrors> CheckOracle(const std::string& folder, const OpenOp
   for (size_t layer = 0; layer < trace.attn_out.size(); layer++) {
     errors.attn_out.push_back(MaxAbsError(trace.attn_out[layer], oracle.attn_out[layer]));
   }
-  if (options.numerics.backend == kEmulatedBackend) {
+  if (options.numerics.on_device()) {
     IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));
     IHA_ASSIGN_OR_RETURN(const std::vector<double> variances, ScoreVariances(checkpoint));
     WidenTolerances(Bf16ErrorsOf(checkpoint.config(), variances), oracle, errors);

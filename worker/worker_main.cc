@@ -76,8 +76,7 @@ absl::Status CheckFlags(const Flags& flags) {
     if (std::filesystem::is_directory(folder, error)) continue;
     return NotFound("--model {} {}: no such folder; expected a name and a checkpoint directory", name, folder);
   }
-  if (flags.device == kEmulatedDevice) return absl::OkStatus();
-  return model::TorchBackendOn(flags.device).status();
+  return model::NumericsOn(flags.device).status();
 }
 
 int Run(Flags flags) {
@@ -149,7 +148,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
   app.add_option("--device", flags.device,
-                 "cpu; emulated for sweeps with numerics cuda-emulated; cuda or cuda:N for sweeps with torch numerics")
+                 "cpu; cuda or cuda:N: a GPU; emulated: its kernels, run by an emulator")
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")

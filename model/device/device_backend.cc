@@ -281,9 +281,4 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const Checkpoint& che
   return backend;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const Checkpoint& checkpoint, const NumericsSpec& numerics,
-                                                             const EmulatedOptions& options) {
-  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(options));
-}
-
 }  // namespace iha::model

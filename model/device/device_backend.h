@@ -12,17 +12,11 @@
 #include "model/backend.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/device/device_runtime.h"
-#include "model/device/emulated_runtime.h"
 
 namespace iha::model {
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const checkpoint::Checkpoint& checkpoint,
                                                            const NumericsSpec& numerics,
                                                            std::unique_ptr<DeviceRuntime> runtime);
-
-// Under the emulator: numerics `cuda-emulated`.
-absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const checkpoint::Checkpoint& checkpoint,
-                                                             const NumericsSpec& numerics,
-                                                             const EmulatedOptions& options = {});
 
 }  // namespace iha::model

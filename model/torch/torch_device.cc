@@ -4,16 +4,12 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 
-#include <charconv>
-#include <string_view>
-
 #include "common/errors.h"
+#include "common/numerics_spec.h"
 #include "common/status_macros.h"
 
 namespace iha::model::torch {
 namespace {
-
-constexpr std::string_view kCuda = "cuda";
 
 // The CPU part alone is linked: hosts without CUDA have no libtorch_cuda.so. Loading it registers its kernels.
 absl::Status LoadCuda(const std::string& device) {
@@ -29,14 +25,9 @@ absl::Status LoadCuda(const std::string& device) {
 
 absl::StatusOr<c10::Device> FindDevice(const std::string& name) {
   if (name == "cpu") return c10::Device(c10::kCPU);
-  int index = 0;
-  bool known = name == kCuda;
-  if (name.size() > kCuda.size() + 1 && name.substr(0, kCuda.size() + 1) == "cuda:") {
-    const char* end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + kCuda.size() + 1, end, index);
-    known = error == std::errc() && stop == end && index >= 0 && index < 128;
-  }
-  if (!known) return Unavailable("--device {}: expected cpu, cuda or cuda:N for the torch backend", name);
+  const std::optional<int> named = CudaIndexOf(name);
+  if (!named.has_value()) return Unavailable("--device {}: expected cpu, cuda or cuda:N for the torch backend", name);
+  const int index = *named;
   IHA_RETURN_IF_ERROR(LoadCuda(name));
   const int count = at::globalContext().hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().getNumGPUs()) : 0;
   if (index >= count) return Unavailable("--device {}: this host has {} CUDA devices", name, count);

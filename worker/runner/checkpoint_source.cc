@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "common/errors.h"
-#include "common/runnable_numerics.h"
 #include "common/status_macros.h"
 #include "model/open_model.h"
 
@@ -22,13 +21,9 @@ bool IsPlainRelative(const std::string& name) {
 }  // namespace
 
 CheckpointSource::CheckpointSource(CheckpointSourceOptions options) : options_(std::move(options)) {
-  if (options_.device == kEmulatedDevice) {
-    numerics_[EmulatedNumerics().Id()] = EmulatedNumerics();
-    return;
-  }
-  const absl::StatusOr<std::string> torch = model::TorchBackendOn(options_.device);
-  if (!torch.ok()) return;  // main has refused such a device
-  for (const NumericsSpec& spec : RunnableNumerics(*torch)) numerics_[spec.Id()] = spec;
+  const absl::StatusOr<std::vector<NumericsSpec>> runnable = model::NumericsOn(options_.device);
+  if (!runnable.ok()) return;  // main has refused such a device
+  for (const NumericsSpec& spec : *runnable) numerics_[spec.Id()] = spec;
 }
 
 std::vector<std::string> CheckpointSource::NumericsIds() const {

@@ -1,5 +1,5 @@
-// checkpoint_source.h: checkpoints in folders, for the exact CPU engine and the torch backend (and folders of
-// type iha_fake, for dry runs).
+// checkpoint_source.h: checkpoints in folders, for the exact CPU engine, GPUs and the torch backend (and
+// folders of type iha_fake, for dry runs).
 //
 // A name is looked up among the given folders first, then below the models root; "..", absolute paths and links that
 // leave the root are refused. Digests are computed once a folder and kept. Blocking; one thread.
@@ -19,7 +19,7 @@ struct CheckpointSourceOptions {
   std::map<std::string, std::string> folders;  // name -> folder
   std::string models_root;                     // "" = none
   int threads = 1;
-  std::string device = "cpu";    // or emulated; cuda, cuda:N: the torch backend only
+  std::string device = "cpu";    // or emulated, cuda, cuda:N
   const Clock* clock = nullptr;  // of the models' profiles; null = none. Must outlive them
 };
 

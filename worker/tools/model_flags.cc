@@ -11,14 +11,14 @@ namespace iha::tools {
 
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--device", flags.device,
-                 "cpu; emulated: the kernels for a GPU, run by an emulator (slow, bf16); with --numerics torch also "
-                 "cuda, cuda:N")
+                 "cpu; cuda, cuda:N: a GPU (bf16); emulated: its kernels, run by an emulator (slow); with --numerics "
+                 "torch: cpu, cuda, cuda:N")
       ->capture_default_str();
   app.add_option("--numerics", flags.numerics, "exact, torch (LibTorch), or fake for checkpoints of type iha_fake")
       ->check(CLI::IsMember({"exact", "torch", "fake"}))
       ->capture_default_str();
   app.add_option("--kv-dtype", flags.kv_dtype,
-                 "type of the KV cache: f32 or bf16 (other results); --device emulated: bf16")
+                 "type of the KV cache: f32 or bf16 (other results); cuda and emulated: bf16")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores; changes no result")
@@ -31,14 +31,20 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
   if (emulated && flags.numerics != "exact") {
     return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
   }
-  if (!emulated && flags.device != "cpu" && flags.numerics != "torch") {
-    return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
+  const bool cuda = !emulated && flags.device != "cpu" && flags.numerics != "torch";
+  if (cuda && flags.numerics != "exact") {
+    return Unavailable("--numerics {}: not available on --device {}; use --numerics exact", flags.numerics,
+                       flags.device);
   }
   model::OpenOptions options;
   options.threads =
       flags.threads > 0 ? flags.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (emulated) {
     options.numerics = EmulatedNumerics();
+    options.device = flags.device;
+  } else if (cuda) {
+    IHA_ASSIGN_OR_RETURN(const std::string backend, model::CudaBackendOn(flags.device));
+    options.numerics = CudaNumerics(backend);
     options.device = flags.device;
   } else if (flags.numerics == "fake") {
     options.numerics.backend = "fake";

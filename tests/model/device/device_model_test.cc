@@ -6,7 +6,7 @@
 
 #include "model/device/bf16_bound.h"
 #include "model/device/device_attention.h"
-#include "model/device/device_backend.h"
+#include "model/device/emulated_backend.h"
 #include "model/transformer/cpu_backend.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/model/transformer/runner.h"

@@ -2,7 +2,7 @@
 // with shared prefixes and with room for few.
 #include <fmt/format.h>
 
-#include "model/device/device_backend.h"
+#include "model/device/emulated_backend.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "tests/worker/engine/engine_harness.h"

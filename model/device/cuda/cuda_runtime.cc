@@ -1,0 +1,133 @@
+#include "model/device/cuda/cuda_runtime.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "common/errors.h"
+#include "model/device/cuda/pinned_ring.h"
+
+namespace iha::model {
+namespace {
+
+class CudaRuntime final : public DeviceRuntime {
+ public:
+  explicit CudaRuntime(int index) : index_(index) {}
+  ~CudaRuntime() override;
+  absl::Status Open();
+
+  // Asked for at every launch: which device is current belongs to the thread.
+  kernels::GpuStream stream() override {
+    cudaSetDevice(index_);
+    return stream_;
+  }
+  absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override;
+  void Free(void* memory) override;
+  absl::Status Upload(void* to, const void* from, size_t bytes) override;
+  absl::Status Download(void* to, const void* from, size_t bytes) override;
+  absl::Status Check(kernels::GpuStatus status, const char* kernel) override;
+
+ private:
+  const int index_;
+  cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  PinnedRing ring_;
+};
+
+CudaRuntime::~CudaRuntime() {
+  cudaSetDevice(index_);
+  if (stream_ != nullptr) {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+  }
+  if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
+}
+
+absl::Status CudaRuntime::Open() {
+  const std::string what = fmt::format("--device cuda:{}", index_);
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index_), what));
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what));
+  cudaMemPoolProps props{};
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = index_;
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaMemPoolCreate(&pool_, &props), what));
+  // Scratch of one step serves the next: nothing goes back to the GPU at a synchronization.
+  uint64_t keep = UINT64_MAX;
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), what));
+  return ring_.Open(stream_);
+}
+
+// Unwritten memory holds whatever it held: that nothing reads it is what the emulator shows.
+absl::StatusOr<void*> CudaRuntime::Allocate(size_t bytes, DeviceFill /*fill*/, const char* name) {
+  cudaSetDevice(index_);
+  void* memory = nullptr;
+  const cudaError_t error = cudaMallocFromPoolAsync(&memory, std::max<size_t>(bytes, 1), pool_, stream_);
+  if (error == cudaSuccess) return memory;
+  cudaGetLastError();  // or the next launch would report it
+  if (error != cudaErrorMemoryAllocation) return CudaStatus(error, name);
+  size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return ResourceExhausted("{} of {} MiB: out of memory of the GPU ({} of {} MiB free)", name, bytes >> 20, free >> 20,
+                           total >> 20);
+}
+
+void CudaRuntime::Free(void* memory) {
+  cudaSetDevice(index_);
+  cudaFreeAsync(memory, stream_);  // fails only after a fault, which the next call reports
+}
+
+absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
+  cudaSetDevice(index_);
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  while (bytes > 0) {
+    IHA_ASSIGN_OR_RETURN(const std::span<std::byte> part, ring_.Take(bytes));
+    std::memcpy(part.data(), source, part.size());
+    IHA_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(target, part.data(), part.size(), cudaMemcpyHostToDevice, stream_), "upload"));
+    target += part.size();
+    source += part.size();
+    bytes -= part.size();
+  }
+  return absl::OkStatus();
+}
+
+// While one piece is copied out of pinned memory, the next ones are on their way into it.
+absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
+  cudaSetDevice(index_);
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "the step"));
+  ring_.Reset();
+  constexpr size_t kPieces = PinnedRing::kPieces, kBytes = PinnedRing::kPieceBytes;
+  const size_t n = (bytes + kBytes - 1) / kBytes;
+  const auto size_of = [&](size_t i) { return std::min(kBytes, bytes - i * kBytes); };
+  const auto start = [&](size_t i) -> absl::Status {
+    IHA_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(ring_.Whole(i % kPieces).data(), static_cast<const std::byte*>(from) + i * kBytes,
+                                   size_of(i), cudaMemcpyDeviceToHost, stream_),
+                   "download"));
+    return CudaStatus(cudaEventRecord(ring_.done(i % kPieces), stream_), "download");
+  };
+  for (size_t i = 0; i < std::min(n, kPieces); i++) IHA_RETURN_IF_ERROR(start(i));
+  for (size_t i = 0; i < n; i++) {
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(ring_.done(i % kPieces)), "download"));
+    std::memcpy(static_cast<std::byte*>(to) + i * kBytes, ring_.Whole(i % kPieces).data(), size_of(i));
+    if (i + kPieces < n) IHA_RETURN_IF_ERROR(start(i + kPieces));
+  }
+  return absl::OkStatus();
+}
+
+// A launcher that refuses its shape says the same as CUDA of one that it cannot launch.
+absl::Status CudaRuntime::Check(kernels::GpuStatus status, const char* kernel) {
+  return CudaStatus(static_cast<cudaError_t>(status), kernel);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device) {
+  auto runtime = std::make_unique<CudaRuntime>(device.index);
+  IHA_RETURN_IF_ERROR(runtime->Open());
+  return runtime;
+}
+
+}  // namespace iha::model

@@ -1,0 +1,20 @@
+// cuda_runtime.h: a GPU as a device: one stream, memory in the stream's order, copies through pinned memory.
+//
+// Memory comes from a pool of this runtime's own (cudaMallocFromPoolAsync): what is freed is used again by later
+// allocations of the stream without waiting, and goes back to the GPU with the runtime. Upload copies into pinned
+// pieces and returns; Download waits for the stream. A fault of a launch is found by the first Check or Download after
+// it; then every call fails with it. Thread: the backend's, whichever that is at the time. Errors: ResourceExhausted
+// (memory, with what is free), Internal (text and name of CUDA's error).
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "model/device/cuda/cuda_device.h"
+#include "model/device/device_runtime.h"
+
+namespace iha::model {
+
+absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device);
+
+}  // namespace iha::model
