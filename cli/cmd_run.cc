@@ -33,8 +33,9 @@ constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
 // Of the local workers; without this they would wait for a job that they can run.
 absl::Status CheckNumerics(const NumericsSpec& wanted) {
   if (wanted.torch()) IHA_RETURN_IF_ERROR(FindBackendModule("torch"));
+  if (wanted.cuda_exact()) IHA_RETURN_IF_ERROR(FindBackendModule("cuda"));
   std::vector<std::string> ids;
-  const bool own_device = wanted.torch_cuda() || wanted.backend == kEmulatedBackend;
+  const bool own_device = wanted.torch_cuda() || wanted.on_device();
   for (const NumericsSpec& spec : RunnableNumerics(own_device ? wanted.backend : "torch")) {
     if (spec.Id() == wanted.Id()) return absl::OkStatus();
     if (spec.backend != "fake") ids.push_back(spec.Id());
@@ -82,9 +83,11 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   Request request;
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
   IHA_ASSIGN_OR_RETURN(SweepSpec given, SpecAsGiven(flags, request.folders));
-  if (given.numerics.torch_cuda()) {
-    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder));
-    if (given.numerics.backend == kTorchCudaHere) given.numerics.backend = here;
+  if (given.numerics.torch_cuda() || given.numerics.cuda_exact()) {
+    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder, given.numerics.torch()));
+    if (given.numerics.backend == kTorchCudaHere || given.numerics.backend == kCudaExactHere) {
+      given.numerics.backend = here;
+    }
     if (given.numerics.backend != here) {
       return Unavailable("numerics.backend: {}; this host's GPU is {}", given.numerics.backend, here);
     }

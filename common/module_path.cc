@@ -21,7 +21,7 @@ absl::Status FindBackendModule(const std::string& name) {
   const std::string path = BackendModulePath(name);
   std::error_code error;
   if (std::filesystem::exists(path, error)) return absl::OkStatus();
-  const char* const build = name == "cuda" ? "build where nvcc is on PATH" : "./dev deps build, then build again";
+  const char* const build = name == "cuda" ? "./dev build where nvcc is on PATH" : "./dev deps build, then build again";
   return Unavailable("{}: not found; this build has no {} backend ({})", path, name, build);
 }
 

@@ -1,10 +1,10 @@
 // open_model.h: a checkpoint folder, opened for running: which backend it takes, its weights, tokenizer and eos ids.
 //
 // A folder is a Hugging Face style checkpoint (exact CPU engine, or the emulated device or the torch backend where
-// numerics ask for it, our kernels on a GPU likewise) or one of type iha_fake (fake backend). Blocking: reads and packs the weights. Thread: any.
-// Errors name the folder: NotFound, InvalidArgument, DataLoss (bad checkpoint), FailedPrecondition (these numerics
-// cannot run it), Unimplemented (a layer that the backend lacks), ResourceExhausted, Unavailable (no such backend or
-// device here).
+// numerics ask for it, our kernels on a GPU likewise) or one of type iha_fake (fake backend). Blocking: reads and packs
+// the weights. Thread: any. Errors name the folder: NotFound, InvalidArgument, DataLoss (bad checkpoint),
+// FailedPrecondition (these numerics cannot run it), Unimplemented (a layer that the backend lacks), ResourceExhausted,
+// Unavailable (no such backend or device here).
 #pragma once
 
 #include <cstdint>

@@ -147,8 +147,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
-  app.add_option("--device", flags.device,
-                 "cpu; cuda or cuda:N: a GPU; emulated: its kernels, run by an emulator")
+  app.add_option("--device", flags.device, "cpu; cuda or cuda:N: a GPU; emulated: its kernels, run by an emulator")
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
   app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")

@@ -22,13 +22,14 @@ absl::Status ToolFailed(const char* command, const RunResult& run) {
 
 }  // namespace
 
-absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder) {
+absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, bool torch) {
+  const char* const command = torch ? "torch-backend" : "cuda-backend";
   ChildOptions tool;
-  tool.argv = {program_folder + "/iha-tool", "torch-backend", "--device", "cuda"};
+  tool.argv = {program_folder + "/iha-tool", command, "--device", "cuda"};
   IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(tool, "", {.timeout = absl::Minutes(2)}));
   const std::string backend = FirstLine(run.out);
-  if (run.exit.ok() && IsTorchCudaName(backend)) return backend;
-  return ToolFailed("torch-backend", run);
+  if (run.exit.ok() && (torch ? IsTorchCudaName(backend) : IsCudaExactName(backend))) return backend;
+  return ToolFailed(command, run);
 }
 
 absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads) {

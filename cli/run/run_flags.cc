@@ -88,12 +88,10 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
     numerics.backend = flags.device == "cuda" ? kTorchCudaHere : "torch";
     return numerics;
   }
-  if (flags.device == kEmulatedDevice) {
-    if (flags.numerics == "exact") return EmulatedNumerics();
-    return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
-  }
-  if (flags.device != "auto" && flags.device != "cpu") {
-    return Unavailable("--device {}: this build has no such backend; use --device cpu", flags.device);
+  if (flags.device == kEmulatedDevice || flags.device == "cuda") {
+    if (flags.numerics == "exact") return flags.device == "cuda" ? CudaNumerics(kCudaExactHere) : EmulatedNumerics();
+    return Unavailable("--numerics {}: not available on --device {}; use --numerics exact", flags.numerics,
+                       flags.device);
   }
   if (flags.numerics != "exact") {
     return Unavailable("--numerics {}: not available on --device cpu; use --numerics exact or torch", flags.numerics);

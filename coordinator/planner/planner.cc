@@ -66,10 +66,10 @@ absl::Status ValidateNumerics(const NumericsSpec& n) {
     if (std::find(known.begin(), known.end(), found) != known.end()) return absl::OkStatus();
     return InvalidArgument("numerics.{}: \"{}\"; expected one of {}", field, found, fmt::join(known, ", "));
   };
-  if (!IsTorchCudaName(n.backend)) {
+  if (!IsTorchCudaName(n.backend) && !IsCudaExactName(n.backend)) {
     IHA_RETURN_IF_ERROR(one_of("backend", n.backend,
-                               {"cpu-exact", "cuda-exact", "cuda-fast", "cuda-emulated", "torch",
-                                "torch-cuda-sm_NN (NN: the GPU's architecture, as 90)", "fake"}));
+                               {"cpu-exact", "cuda-exact-sm_NN (NN: the GPU's architecture, as 90)", "cuda-fast",
+                                "cuda-emulated", "torch", "torch-cuda-sm_NN", "fake"}));
   }
   IHA_RETURN_IF_ERROR(one_of("weights_dtype", n.weights_dtype, {"stored", "f32", "bf16", "f16"}));
   IHA_RETURN_IF_ERROR(one_of("activation_dtype", n.activation_dtype, {"f32", "bf16"}));

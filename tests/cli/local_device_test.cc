@@ -20,10 +20,10 @@ void MakeTool(const std::string& folder, const std::string& script) {
   std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
 }
 
-absl::StatusOr<std::string> Ask(const std::string& script) {
+absl::StatusOr<std::string> Ask(const std::string& script, bool torch = true) {
   const iha::testing::TempDir folder;
   MakeTool(folder.path(), script);
-  return LocalCudaBackend(folder.path());
+  return LocalCudaBackend(folder.path(), torch);
 }
 
 absl::StatusOr<MachinePeak> AskPeak(const std::string& script) {
@@ -36,6 +36,9 @@ TEST(LocalDevice, TheToolNamesTheArchitecture) {
   const auto backend = Ask("[ \"$*\" = 'torch-backend --device cuda' ] && echo torch-cuda-sm_90\n");
   ASSERT_TRUE(backend.ok()) << backend.status();
   EXPECT_EQ(*backend, "torch-cuda-sm_90");
+  const auto exact = Ask("[ \"$*\" = 'cuda-backend --device cuda' ] && echo cuda-exact-sm_90\n", false);
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  EXPECT_EQ(*exact, "cuda-exact-sm_90");
 }
 
 TEST(LocalDevice, WhatTheToolSaysIsTheError) {
@@ -46,7 +49,10 @@ TEST(LocalDevice, WhatTheToolSaysIsTheError) {
   for (const char* script : {"echo torch-cuda\n", "echo torch\n", "exit 0\n"}) {
     EXPECT_EQ(Ask(script).status().code(), absl::StatusCode::kUnavailable) << script;
   }
-  EXPECT_EQ(LocalCudaBackend("/nonexistent").status().code(), absl::StatusCode::kNotFound);
+  // Nor one backend's for the other's.
+  EXPECT_FALSE(Ask("echo cuda-exact-sm_90\n", true).ok());
+  EXPECT_FALSE(Ask("echo torch-cuda-sm_90\n", false).ok());
+  EXPECT_EQ(LocalCudaBackend("/nonexistent", true).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(LocalDevice, ThePeakIsTheToolsOrAnError) {

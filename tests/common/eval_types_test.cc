@@ -122,6 +122,39 @@ TEST(EvalTypes, TorchNumericsNameTheArchitecture) {
   }
 }
 
+TEST(EvalTypes, CudaNumericsNameTheArchitecture) {
+  EXPECT_EQ(CudaNumerics(CudaExactName(90)).Id(), "cuda-exact-sm_90/2/weights=bf16/act=bf16/kv=bf16");
+  for (const char* backend : {"cuda-exact-sm_90", "cuda-exact-sm_120"}) EXPECT_TRUE(IsCudaExactName(backend));
+  for (const char* backend : {"cuda-exact", "cuda-exact-sm_", "cuda-exact-sm_090", "cuda-exact-sm_90a",
+                              "cuda-exact-sm_0", "torch-cuda-sm_90", "cuda-fast", ""}) {
+    EXPECT_FALSE(IsCudaExactName(backend)) << backend;
+  }
+  const struct {
+    const char* backend;
+    bool cuda, on_device, exact;
+  } cases[] = {{"cuda-exact-sm_90", true, true, true},
+               {"cuda-exact", true, true, true},
+               {"cuda-emulated", false, true, true},
+               {"torch-cuda-sm_90", false, false, false},
+               {"cpu-exact", false, false, true}};
+  for (const auto& c : cases) {
+    const NumericsSpec spec{.backend = c.backend};
+    EXPECT_EQ(spec.cuda_exact(), c.cuda) << c.backend;
+    EXPECT_EQ(spec.on_device(), c.on_device) << c.backend;
+    EXPECT_EQ(spec.exact(), c.exact) << c.backend;
+  }
+}
+
+TEST(EvalTypes, CudaDevicesHaveNumbers) {
+  EXPECT_EQ(CudaIndexOf("cuda"), 0);
+  EXPECT_EQ(CudaIndexOf("cuda:0"), 0);
+  EXPECT_EQ(CudaIndexOf("cuda:127"), 127);
+  for (const char* name : {"", "cpu", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "cuda:1000", "cuda:99999999999",
+                           "cuda0", "cuda:1 ", "cuda: 1"}) {
+    EXPECT_EQ(CudaIndexOf(name), std::nullopt) << name;
+  }
+}
+
 // Where a choice begins decides what is scored, also when all of its tokens together are the same.
 TEST(EvalTypes, ScoreKeyCoversEachInput) {
   const std::vector<std::function<void(ScoreKeyInputs&)>> changes = {

@@ -189,6 +189,7 @@ TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
       {"metric", [](SweepSpec& s) { s.entries[0].metrics = {"sim.exakt"}; }, "sim.exakt"},
       {"backend", [](SweepSpec& s) { s.numerics.backend = "gpu"; }, "numerics.backend: \"gpu\""},
       {"architecture", [](SweepSpec& s) { s.numerics.backend = "torch-cuda"; }, "torch-cuda-sm_NN"},
+      {"architecture of our kernels", [](SweepSpec& s) { s.numerics.backend = "cuda-exact"; }, "cuda-exact-sm_NN"},
       {"dtype", [](SweepSpec& s) { s.numerics.kv_dtype = "f8"; }, "numerics.kv_dtype: \"f8\""},
       {"tag line", [](SweepSpec& s) { s.run_tag = "a\nb"; }, "run_tag: \"a\\nb\"; expected one line"},
       {"tag bytes", [](SweepSpec& s) { s.run_tag = "\xFF"; }, "run_tag"},

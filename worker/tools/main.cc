@@ -22,7 +22,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
-  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddMachinePeak}) {
+  for (const auto add :
+       {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddCudaBackend, AddMachinePeak}) {
     add(app, tool);
   }
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;

@@ -41,6 +41,7 @@ void AddLogits(CLI::App& app, Tool& tool);
 void AddCheckOracle(CLI::App& app, Tool& tool);
 void AddUpcycle(CLI::App& app, Tool& tool);
 void AddTorchBackend(CLI::App& app, Tool& tool);
+void AddCudaBackend(CLI::App& app, Tool& tool);
 void AddMachinePeak(CLI::App& app, Tool& tool);
 
 }  // namespace iha::tools

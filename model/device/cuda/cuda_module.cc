@@ -31,7 +31,6 @@ absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendRequest& request) {
 extern "C" {
 // The symbol that LoadBackendModule looks up; the only one that the module shows.
 extern const iha::model::BackendModule iha_backend_module __attribute__((visibility("default")));
-const iha::model::BackendModule iha_backend_module = {.abi = iha::model::kBackendModuleAbi,
-                                                      .architecture = iha::model::Architecture,
-                                                      .open = iha::model::Open};
+const iha::model::BackendModule iha_backend_module = {
+    .abi = iha::model::kBackendModuleAbi, .architecture = iha::model::Architecture, .open = iha::model::Open};
 }

@@ -6,7 +6,6 @@
 #include <random>
 
 #include "kernels/attention/attention.h"
-#include "kernels/simt/ptx.h"
 #include "kernels/support/aligned.h"
 #include "tests/kernels/gpu/gpu_test_util.h"
 
@@ -53,7 +52,7 @@ Inputs Make(const Case& c, uint32_t seed = 1) {
 struct Outputs {
   std::vector<uint16_t> out;
   std::vector<float> lse;
-  uint64_t read_bytes, written_bytes, mma;  // of all launches
+  simt::Count read_bytes, written_bytes, mma;  // of all launches
 };
 
 Outputs Attended(simt::Device& device, const Inputs& in, uint32_t split_keys = 0) {

@@ -12,9 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "kernels/simt/device.h"
 #include "kernels/support/small_float.h"
 #include "tests/kernels/kernel_test_util.h"
+#ifdef IHA_GPU_CUDA
+#include "tests/kernels/gpu/cuda_test_device.h"
+#else
+#include "kernels/simt/device.h"
+#include "kernels/simt/ptx.h"
+namespace iha::kernels::simt {
+using Count = uint64_t;  // a field of Counters
+}
+#endif
 
 namespace iha::kernels {
 

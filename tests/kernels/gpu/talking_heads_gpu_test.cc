@@ -5,7 +5,6 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/simt/ptx.h"
 #include "kernels/support/aligned.h"
 #include "kernels/talking_heads/talking_heads.h"
 #include "tests/kernels/gpu/gpu_test_util.h"
@@ -57,7 +56,7 @@ Inputs Make(const Case& c, uint32_t seed = 1) {
 
 struct Outputs {
   std::vector<uint16_t> out;
-  uint64_t read_bytes = 0, written_bytes = 0, mma = 0;
+  simt::Count read_bytes{}, written_bytes{}, mma{};
 };
 
 Outputs Attended(simt::Device& device, const Inputs& in) {

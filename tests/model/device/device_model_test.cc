@@ -7,6 +7,7 @@
 #include "model/device/bf16_bound.h"
 #include "model/device/device_attention.h"
 #include "model/device/emulated_backend.h"
+#include "model/open_model.h"
 #include "model/transformer/cpu_backend.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/model/transformer/runner.h"
@@ -17,12 +18,27 @@ namespace iha::model {
 namespace {
 
 using checkpoint::Checkpoint;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::OracleOf;
 using testing::RandomIds;
 using testing::Runner;
 using testing::SameBits;
+using ::testing::StartsWith;
 
+#ifdef IHA_TEST_CUDA
+constexpr char kBackend[] = "cuda-exact-sm_";
+// Schedules are the GPU's own.
+std::unique_ptr<Backend> Open(const std::string& folder, const EmulatedOptions& /*options*/ = {}) {
+  const absl::StatusOr<std::string> name = CudaBackendOn("cuda");
+  EXPECT_TRUE(name.ok()) << name.status();
+  if (!name.ok()) return nullptr;
+  auto opened = OpenBackend(folder, {.numerics = CudaNumerics(*name), .device = "cuda"});
+  EXPECT_TRUE(opened.ok()) << opened.status();
+  return opened.ok() ? std::move(opened->backend) : nullptr;
+}
+#else
+constexpr char kBackend[] = "cuda-emulated/";
 std::unique_ptr<Backend> Open(const std::string& folder, const EmulatedOptions& options = {}) {
   const auto checkpoint = Checkpoint::Open(folder);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
@@ -31,6 +47,7 @@ std::unique_ptr<Backend> Open(const std::string& folder, const EmulatedOptions& 
   EXPECT_TRUE(backend.ok()) << backend.status();
   return backend.ok() ? *std::move(backend) : nullptr;
 }
+#endif
 
 // A layer of every kind and modifier that has kernels.
 constexpr const char* kKinds[] = {"global_gqa_qknorm",
@@ -148,7 +165,8 @@ void ExpectAsOnTheCpu(const std::string& config) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const auto backend = Open(directory.path());
   ASSERT_NE(backend, nullptr);
-  EXPECT_EQ(backend->info().numerics_id, "cuda-emulated/2/weights=bf16/act=bf16/kv=bf16");
+  EXPECT_THAT(backend->info().numerics_id, StartsWith(kBackend));
+  EXPECT_THAT(backend->info().numerics_id, EndsWith("/2/weights=bf16/act=bf16/kv=bf16"));
   EXPECT_EQ(backend->info().weights, checkpoint->WeightsDigest());
   auto cpu = OpenCpuBackend(*checkpoint, {.threads = 1, .numerics = {}});
   ASSERT_TRUE(cpu.ok()) << cpu.status();

@@ -28,7 +28,13 @@ std::vector<std::string> Folders(const std::string& root) {
 
 // Chunks of 16: the kernels take rows of at most 16 in tiles of 16.
 absl::StatusOr<OracleErrors> Check(const std::string& folder) {
+#ifdef IHA_TEST_CUDA
+  const absl::StatusOr<std::string> backend = CudaBackendOn("cuda");
+  if (!backend.ok()) return backend.status();
+  return CheckOracle(folder, {.threads = 1, .numerics = CudaNumerics(*backend), .device = "cuda"}, 16);
+#else
   return CheckOracle(folder, {.threads = 1, .numerics = EmulatedNumerics(), .device = kEmulatedDevice}, 16);
+#endif
 }
 
 void ExpectWithinBounds(const std::string& folder, const OracleErrors& errors) {

@@ -310,7 +310,7 @@ TEST_F(Generate, RefusesWithOneLineAndItsExitCode) {
       {{"--kv-dtype", "f8"}, 2, "--kv-dtype"},
       {{"--temprature", "1"}, 2, "--temprature"},
       {{"/nowhere/lines.jsonl"}, 3, "/nowhere/lines.jsonl: open: No such file or directory"},
-      {{"--device", "tpu"}, 4, "--device tpu: this build has no such backend"},
+      {{"--device", "tpu"}, 4, "--device tpu: no such device; expected cpu, emulated, cuda or cuda:N"},
   };
   for (const auto& [flags, code, message] : cases) {
     const RunResult result = Run(flags, "{\"prompt\":\"a\"}\n");
