@@ -44,7 +44,7 @@ absl::StatusOr<double> OnTheGpu(DeviceRuntime& runtime, const std::function<absl
 
 // Seconds of a call that blocks.
 absl::StatusOr<double> OnTheHost(const std::function<absl::Status()>& work) {
-  const RealClock clock;
+  RealClock clock;
   std::vector<double> seconds;
   for (int run = -1; run < kRuns; run++) {
     const absl::Duration begin = clock.Elapsed();

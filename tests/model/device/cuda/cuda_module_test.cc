@@ -7,7 +7,6 @@
 #include "common/module_path.h"
 #include "model/backend_module.h"
 #include "model/open_model.h"
-#include "tests/support/roots.h"
 
 namespace iha::model {
 namespace {

@@ -36,7 +36,7 @@ void* New(std::set<void*>& all) {
 
 cudaError_t Delete(std::set<void*>& all, void* one, const char* what) {
   if (all.erase(one) == 0) {
-    Fake().mistakes.push_back(std::string("unknown ") + what);
+    Fake().mistakes.emplace_back(what);
     return cudaErrorInvalidResourceHandle;
   }
   delete static_cast<int*>(one);
