@@ -12,7 +12,8 @@ class Gpu : public ::testing::Environment {
   void SetUp() override {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) GTEST_SKIP() << "no GPU: " << cudaGetErrorString(error);
+    // By itself GoogleTest 1.12 counts what it left out for an environment's sake as passed; ctest looks for this mark.
+    if (error != cudaSuccess || count == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU: " << cudaGetErrorString(error);
   }
 };
 

@@ -36,7 +36,7 @@ void* New(std::set<void*>& all) {
 
 cudaError_t Delete(std::set<void*>& all, void* one, const char* what) {
   if (all.erase(one) == 0) {
-    Fake().mistakes.emplace_back(what);
+    Fake().mistakes.push_back(what);
     return cudaErrorInvalidResourceHandle;
   }
   delete static_cast<int*>(one);
@@ -128,7 +128,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
   Fake().queue.push_back([memory] {
     const auto at = Fake().device_memory.find(static_cast<std::byte*>(memory));
     if (at == Fake().device_memory.end()) {
-      Fake().mistakes.emplace_back("freed what is no allocation");
+      Fake().mistakes.push_back("freed what is no allocation");
       return;
     }
     Fake().used -= at->second;
@@ -150,8 +150,7 @@ cudaError_t cudaMallocHost(void** memory, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
-  if (Fake().pinned.erase(static_cast<std::byte*>(memory)) == 0)
-    Fake().mistakes.emplace_back("freed what is not pinned");
+  if (Fake().pinned.erase(static_cast<std::byte*>(memory)) == 0) Fake().mistakes.push_back("freed what is not pinned");
   ::operator delete(memory);
   return cudaSuccess;
 }
@@ -183,7 +182,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     const auto& device = Fake().device_memory;
     const auto& pinned = Fake().pinned;
     if (!Inside(up ? device : pinned, to, bytes) || !Inside(up ? pinned : device, from, bytes)) {
-      Fake().mistakes.emplace_back(up ? "upload outside of memory" : "download outside of memory");
+      Fake().mistakes.push_back(up ? "upload outside of memory" : "download outside of memory");
       return;
     }
     std::memcpy(to, from, bytes);

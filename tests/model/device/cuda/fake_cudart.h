@@ -35,7 +35,7 @@ struct FakeCuda {
   std::map<std::byte*, size_t> device_memory, pinned;
   std::map<std::string, int> calls;
   std::set<void*> streams, pools, events;
-  std::vector<std::string> mistakes;
+  std::vector<const char*> mistakes;  // literals
   size_t used = 0;
   int waits = 0;  // that found something to do
 
