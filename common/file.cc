@@ -99,6 +99,10 @@ void UniqueFd::Close() {
 
 namespace {
 
+absl::Status CheckName(const std::string& path) {
+  return path.empty() ? InvalidArgument("\"\": found an empty name, expected a file") : absl::OkStatus();
+}
+
 // All of `fd`, which is open for reading and described by `info`.
 absl::StatusOr<std::string> ReadOpened(const UniqueFd& fd, const struct stat& info, const std::string& path,
                                        int64_t max_bytes) {
@@ -127,6 +131,7 @@ absl::StatusOr<std::string> ReadOpened(const UniqueFd& fd, const struct stat& in
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+  IHA_RETURN_IF_ERROR(CheckName(path));
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(path, "open", errno);
   struct stat info = {};
@@ -152,6 +157,7 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
 }
 
 absl::Status WriteFileAtomic(const std::string& path, std::string_view contents) {
+  IHA_RETURN_IF_ERROR(CheckName(path));
   IHA_RETURN_IF_ERROR(IHA_FAULT_STATUS("file.write.begin"));
   struct stat old = {};
   const bool replaces = stat(path.c_str(), &old) == 0;
@@ -193,6 +199,7 @@ void LineReader::Closer::operator()(FILE* file) const {
 }
 
 absl::StatusOr<LineReader> LineReader::Open(const std::string& path, size_t max_line_bytes) {
+  IHA_RETURN_IF_ERROR(CheckName(path));
   LineReader reader;
   reader.name_ = path == "-" ? "stdin" : path;
   reader.max_line_bytes_ = max_line_bytes;
@@ -214,7 +221,13 @@ absl::StatusOr<std::optional<std::string>> LineReader::Next() {
       too_long = true;
     }
   }
-  if (std::ferror(file_.get()) != 0) return ErrnoStatus(name_, "read", errno);
+  if (std::ferror(file_.get()) != 0) {
+    // The number of a closed stdin is free for what the program opens first, which may have nothing to read.
+    if (file_.get() == stdin && (errno == EBADF || errno == EAGAIN)) {
+      return InvalidArgument("stdin: is closed, or gives nothing to read; give a file, or lines on stdin");
+    }
+    return ErrnoStatus(name_, "read", errno);
+  }
   if (c == EOF && line.empty() && !too_long) return std::optional<std::string>();
   line_number_++;
   if (too_long) return InvalidArgument("{}: line is longer than {} bytes", Where(), max_line_bytes_);

@@ -42,11 +42,21 @@ int DepthOf(std::string_view text) {
   return deepest;
 }
 
+struct Place {  // both from 1
+  size_t line;
+  size_t column;
+};
+
+Place PlaceOf(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const size_t newline = before.rfind('\n');
+  return {1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n')),
+          before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1};
+}
+
 absl::Status SyntaxError(std::string_view text, size_t byte, std::string_view where) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const size_t newline = before.rfind('\n');
-  const size_t column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
+  const auto [line, column] = PlaceOf(text, byte);
   if (before.size() == text.size()) return InvalidArgument("{}:{}:{}: JSON ends too early", where, line, column);
   constexpr size_t kShown = 20;
   return InvalidArgument("{}:{}:{}: not valid JSON at \"{}\"", where, line, column,
@@ -65,11 +75,39 @@ absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool 
     // `byte` counts from 1 and points at the last byte read.
     return SyntaxError(text, error.byte > 0 ? error.byte - 1 : 0, where);
   } catch (const typename Value::exception& error) {
-    // A number out of the range of double. Without the library's class of errors, which stands in brackets.
-    const std::string_view what = error.what();
-    const size_t class_end = what.find("] ");
-    return InvalidArgument("{}: {}", where, TerminalSafe(class_end == what.npos ? what : what.substr(class_end + 2)));
+    // A number out of the range of double: "number overflow parsing '1e400'", behind the library's class of errors in
+    // brackets.
+    std::string_view what = error.what();
+    if (const size_t class_end = what.find("] "); class_end != what.npos) what.remove_prefix(class_end + 2);
+    const size_t quote = what.find('\'');
+    const std::string_view number = quote == what.npos ? "" : what.substr(quote + 1, what.rfind('\'') - quote - 1);
+    const auto [line, column] = PlaceOf(text, text.find(number));
+    return InvalidArgument("{}:{}:{}: {}", where, line, column, TerminalSafe(what));
   }
+}
+
+// A parse that refuses a field that an object gives twice.
+template <class Value>
+absl::StatusOr<Value> ParseUnique(std::string_view text, std::string_view where, bool comments) {
+  using Event = typename Value::parse_event_t;
+  std::vector<std::set<std::string>> names;  // of the open objects
+  std::optional<std::string> twice;
+  const auto watch = [&](int, Event event, const Value& value) {
+    if (event == Event::object_start) names.emplace_back();
+    if (event == Event::object_end) names.pop_back();
+    if (event == Event::key && !names.back().insert(value.template get<std::string>()).second && !twice.has_value()) {
+      twice = value.template get<std::string>();
+    }
+    return true;
+  };
+  auto parsed = Parse<Value>(text, where, comments, watch);
+  if (!parsed.ok() || !twice.has_value()) return parsed;
+  return InvalidArgument("{}: field \"{}\" is there twice in one object; keep one", where, TerminalSafe(*twice, 80));
+}
+
+absl::Status RefuseMark(std::string_view text, std::string_view where) {
+  if (!text.starts_with("\xef\xbb\xbf")) return absl::OkStatus();
+  return InvalidArgument("{}:1:1: begins with a byte order mark; save it as UTF-8 without one", where);
 }
 
 }  // namespace
@@ -81,27 +119,20 @@ absl::Status CheckJsonDepth(std::string_view text) {
 }
 
 absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view where) {
-  if (text.starts_with("\xef\xbb\xbf")) {
-    return InvalidArgument("{}:1:1: begins with a byte order mark; save it as UTF-8 without one", where);
-  }
+  IHA_RETURN_IF_ERROR(RefuseMark(text, where));
   return Parse<Json>(text, where, /*comments=*/false);
 }
 
+template <class Value>
+absl::StatusOr<Value> ParseUniqueJson(std::string_view text, std::string_view where) {
+  IHA_RETURN_IF_ERROR(RefuseMark(text, where));
+  return ParseUnique<Value>(text, where, /*comments=*/false);
+}
+template absl::StatusOr<Json> ParseUniqueJson(std::string_view text, std::string_view where);
+template absl::StatusOr<nlohmann::ordered_json> ParseUniqueJson(std::string_view text, std::string_view where);
+
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where) {
-  using Event = nlohmann::ordered_json::parse_event_t;
-  std::vector<std::set<std::string>> names;  // of the open objects
-  std::string twice;
-  const auto watch = [&](int, Event event, const nlohmann::ordered_json& value) {
-    if (event == Event::object_start) names.emplace_back();
-    if (event == Event::object_end) names.pop_back();
-    if (event == Event::key && !names.back().insert(value.get<std::string>()).second && twice.empty()) {
-      twice = value.get<std::string>();
-    }
-    return true;
-  };
-  auto parsed = Parse<nlohmann::ordered_json>(text, where, /*comments=*/true, watch);
-  if (!parsed.ok() || twice.empty()) return parsed;
-  return InvalidArgument("{}: field \"{}\" is there twice in one object; keep one", where, TerminalSafe(twice, 80));
+  return ParseUnique<nlohmann::ordered_json>(text, where, /*comments=*/true);
 }
 
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, int64_t max_bytes) {

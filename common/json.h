@@ -25,6 +25,10 @@ absl::Status CheckJsonDepth(std::string_view text);
 // Strict JSON, valid UTF-8 without a byte order mark, one value; a field that an object gives twice has its last value.
 // `where` ("sweep.json", "stdin:7") begins the message, followed by line:column.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text, std::string_view where);
+// The same for what people and other tools hand in line by line: refuses a field that an object gives twice. `Json` is
+// nlohmann::json or nlohmann::ordered_json.
+template <class Json>
+absl::StatusOr<Json> ParseUniqueJson(std::string_view text, std::string_view where);
 // The same with // and /* */ comments, keys in order of the text: what people write by hand. Refuses a field that an
 // object gives twice.
 absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text, std::string_view where);

@@ -20,6 +20,40 @@ absl::Status Missing(const char* key, const char* expected, const Json& object) 
   return InvalidArgument("field \"{}\": found {}; expected {}", key, at->type_name(), expected);
 }
 
+constexpr std::string_view kPlace = "line";
+
+// ParseUniqueJson's "line:1:COLUMN: ..." and "line: ..." as what a line's message goes on with.
+absl::Status NotAnObject(const absl::Status& status) {
+  std::string_view message{status.message().data(), status.message().size()};
+  if (message.starts_with("line:1:")) return InvalidArgument("not a JSON object: column {}", message.substr(7));
+  if (message.starts_with("line: ")) message.remove_prefix(6);
+  return InvalidArgument("{}", message);
+}
+
+// The value of the next member of the valid JSON object `line`, as it is written; `pos` moves behind it.
+std::string_view TakeMember(std::string_view line, size_t& pos) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  const auto string_end = [&](size_t i) {  // `i` at the opening mark
+    for (++i; i < line.size() && line[i] != '"'; ++i) i += line[i] == '\\' ? 1 : 0;
+    return i + 1;
+  };
+  while (pos < line.size() && line[pos] != '"') ++pos;
+  pos = string_end(pos);
+  while (pos < line.size() && line[pos] != ':') ++pos;
+  size_t begin = pos + 1;
+  while (begin < line.size() && blank(line[begin])) ++begin;
+  size_t end = begin;
+  for (int depth = 0; end < line.size();) {
+    const char c = line[end];
+    if (depth == 0 && (c == ',' || c == '}')) break;
+    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+    end = c == '"' ? string_end(end) : end + 1;
+  }
+  pos = end + 1;
+  while (end > begin && blank(line[end - 1])) --end;
+  return line.substr(begin, end - begin);
+}
+
 absl::Status RunLine(const JsonlTool& tool, const std::string& line, std::ostream& out) {
   Json input;
   Json output;
@@ -32,20 +66,37 @@ absl::Status RunLine(const JsonlTool& tool, const std::string& line, std::ostrea
 }  // namespace
 
 absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes, Json& input, Json& output) {
-  IHA_RETURN_IF_ERROR(CheckJsonDepth(line));  // what is carried over is copied and printed by recursion
-  input = Json::parse(line, nullptr, false);
-  if (!input.is_object()) return InvalidArgument("not a JSON object");
+  absl::StatusOr<Json> parsed = ParseUniqueJson<Json>(line, kPlace);
+  if (!parsed.ok()) return NotAnObject(parsed.status());
+  if (!parsed->is_object()) return InvalidArgument("not a JSON object: found {}", parsed->type_name());
+  input = *std::move(parsed);
   output = Json::object();
+  size_t pos = line.find('{') + 1;
   for (const auto& [key, value] : input.items()) {
+    const std::string_view written = TakeMember(line, pos);
     const bool consumed = std::find(consumes.begin(), consumes.end(), key) != consumes.end();
-    if (!consumed) output[key] = value;
+    if (!consumed) output[key] = Json::binary(Json::binary_t::container_type(written.begin(), written.end()));
   }
   return absl::OkStatus();
 }
 
 bool IsBlankLine(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-std::string JsonLine(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string JsonLine(const Json& value) {
+  const auto dump = [](const Json& v) { return v.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  if (!value.is_object()) return dump(value) + "\n";
+  std::string line = "{";
+  for (const auto& [key, field] : value.items()) {
+    if (line.size() > 1) line += ',';
+    line += dump(Json(key)) + ":";
+    if (field.is_binary()) {
+      line.append(field.get_binary().begin(), field.get_binary().end());
+    } else {
+      line += dump(field);
+    }
+  }
+  return line + "}\n";
+}
 
 int64_t RunJsonlTool(const JsonlTool& tool, LineReader& in, std::ostream& out, std::ostream& errors) {
   int64_t bad = 0;

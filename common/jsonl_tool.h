@@ -1,6 +1,7 @@
 // jsonl_tool.h: the loop of every line-in, line-out command (CLI.md): one JSON object in, one out, in order.
 //
-// Keys of an input line that the command does not consume are carried to its output line. A bad line is reported with
+// Fields of an input line that the command does not consume are carried to its output line as they are written there:
+// numbers keep their digits. A bad line is reported with
 // its number on `errors` and the loop goes on. Blocking; thread: the caller's.
 #pragma once
 
@@ -33,11 +34,12 @@ int64_t RunJsonlTool(const JsonlTool& tool, LineReader& in, std::ostream& out, s
 int RunJsonlToolOnFile(const JsonlTool& tool, const std::string& path);
 
 // The parts of that loop, for commands that work on several lines at once. Reads one line: `output` gets the keys that
-// `consumes` does not name. InvalidArgument: not a JSON object, or nested deeper than kMaxJsonDepth.
+// `consumes` does not name, each a binary value that holds its text. InvalidArgument: not a JSON object (with the
+// column), a field that is there twice, a byte order mark, or nested deeper than kMaxJsonDepth.
 absl::Status ReadJsonLine(std::string_view line, const std::vector<std::string>& consumes,
                           nlohmann::ordered_json& input, nlohmann::ordered_json& output);
 bool IsBlankLine(std::string_view line);
-// One line, newline included; bytes that are not UTF-8 become U+FFFD.
+// One line, newline included; binary values as the text that they hold; bytes that are not UTF-8 become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& value);
 
 // Typed access for steps: InvalidArgument "field \"ids\": missing; expected an array of token ids".

@@ -6,6 +6,7 @@
 
 #include "common/errors.h"
 #include "common/json.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/temp_dir.h"
 
@@ -47,15 +48,44 @@ TEST(JsonlTool, CarriesOtherKeysInOrderAndDropsConsumedOnes) {
   EXPECT_EQ(outcome.errors, "");
 }
 
+TEST(JsonlTool, CarriedFieldsComeOutAsTheyAreWritten) {
+  const Outcome outcome = RunOn(
+      "{\"id\":12345678901234567890123,\"n\":1,\"a\":1.10,\"b\":[1.0, 2e5,\"},\\\"\"],\"c\":\"\\u00e9\",\"d\":{\"e\" : "
+      "-0}, "
+      "\"f\" : null }\n{\"twice\":1.10,\"n\":2}\n");
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_EQ(
+      outcome.out,
+      "{\"id\":12345678901234567890123,\"a\":1.10,\"b\":[1.0, 2e5,\"},\\\"\"],\"c\":\"\\u00e9\",\"d\":{\"e\" : -0},"
+      "\"f\":null,\"twice\":2}\n{\"twice\":4}\n");
+}
+
+TEST(JsonlTool, WhatIsNoJsonObjectSaysWhatAndWhere) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"{\"n\":1,\"s\":\"a\xff\"}", "line 1: not a JSON object: column 14: not valid JSON at \"\\xFF"},
+      {"{\"n\":1,\"s\":\"\\ud800\"}", "line 1: not a JSON object: column 1"},
+      {"{\"n\":1e400}", "line 1: not a JSON object: column 6: number overflow parsing '1e400'"},
+      {"\xef\xbb\xbf{\"n\":1}", "line 1: not a JSON object: column 1: begins with a byte order mark"},
+      {"{\"n\":1,\"n\":2}", "line 1: field \"n\" is there twice in one object; keep one"},
+      {"{\"n\":1,\"o\":{\"p\":1,\"p\":2}}", "line 1: field \"p\" is there twice in one object; keep one"},
+      {"{\"n\":1", "line 1: not a JSON object: column 7: JSON ends too early"},
+  };
+  for (const auto& [line, said] : lines) {
+    const Outcome outcome = RunOn(line);
+    EXPECT_EQ(outcome.bad, 1) << line;
+    EXPECT_THAT(outcome.errors, ::testing::HasSubstr(said)) << line;
+  }
+}
+
 TEST(JsonlTool, BadLinesAreNumberedAndTheLoopGoesOn) {
   // Blank lines count, carry nothing and are no error; the last line needs no newline; Windows line ends are fine.
   const Outcome outcome = RunOn("\n{\"n\":1}\r\n[1]\n{\"n\":-1}\n \t\nnot json\n{\"n\":2}");
   EXPECT_EQ(outcome.bad, 3);
   EXPECT_EQ(outcome.out, "{\"twice\":2}\n{\"twice\":4}\n");
   EXPECT_EQ(outcome.errors,
-            "tool: line 3: not a JSON object\n"
+            "tool: line 3: not a JSON object: found array\n"
             "tool: line 4: field \"n\": found -1; expected 0 or more\n"
-            "tool: line 6: not a JSON object\n");
+            "tool: line 6: not a JSON object: column 2: not valid JSON at \"ot json\"\n");
 }
 
 // Carried keys are copied and printed by recursion, which overflowed the stack.
