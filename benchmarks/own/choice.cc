@@ -9,7 +9,6 @@
 #include "benchmarks/own/template_text.h"
 #include "benchmarks/scoring/choice_scores.h"
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -205,7 +204,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenChoice(const BenchmarkRef& 
   BenchmarkInfo info = ChoiceInfo(ref.name);
   IHA_ASSIGN_OR_RETURN(BenchmarkRef full, WithDefaults(info, ref));
   const std::string path = ref.name.substr(std::string_view(kChoicePrefix).size());
-  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadRowsFile(ref.name, kChoicePrefix));
   absl::StatusOr<std::vector<Row>> rows = ReadRows(path, bytes, full);
   if (!rows.ok()) return rows.status();
   return std::make_unique<const ChoiceBenchmark>(std::move(info), std::move(full), *std::move(rows), Sha256Of(bytes));

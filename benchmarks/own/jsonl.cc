@@ -11,7 +11,6 @@
 #include "benchmarks/own/template_text.h"
 #include "benchmarks/scoring/math/math_robust.h"
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -131,7 +130,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenJsonl(const BenchmarkRef& r
   if (!metric.ok()) return Annotate(metric.status(), ref.name);
   info.default_metrics = {metric->name};
   const std::string path = ref.name.substr(std::string_view(kJsonlPrefix).size());
-  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  IHA_ASSIGN_OR_RETURN(const std::string bytes, ReadRowsFile(ref.name, kJsonlPrefix));
   absl::StatusOr<std::vector<Row>> rows = ReadRows(path, bytes, full);
   if (!rows.ok()) return rows.status();
   return std::make_unique<const JsonlBenchmark>(std::move(info), std::move(full), *std::move(rows), Sha256Of(bytes),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "benchmarks/own/template_text.h"
 #include "common/eval_types.h"
 #include "nlohmann/json_fwd.hpp"
@@ -19,8 +20,13 @@ namespace iha::benchmarks {
 using RowReader = std::function<absl::Status(const nlohmann::json& row, const std::vector<TemplatePart>& prompt,
                                              const std::string& id)>;
 
-// InvalidArgument "option prompt: ...". DataLoss "FILE:LINE[:COLUMN]: ...": a line that is no JSON object, or that
-// `read` refused with any error; "FILE: ...": no row at all. The caller reports it; nothing can be retried.
+// The bytes of the file that a benchmark's `name` ("jsonl:FILE") gives behind `prefix`. InvalidArgument: none is given;
+// DataLoss: a folder, or too large; else ReadFile's.
+absl::StatusOr<std::string> ReadRowsFile(const std::string& name, std::string_view prefix);
+
+// InvalidArgument "option prompt: ...". DataLoss "FILE:LINE[:COLUMN]: ...": a line that is no JSON object, has a field
+// or an id that is there already, or that `read` refused with any error; "FILE: ...": no row at all. The caller reports
+// it; nothing can be retried.
 absl::Status ForEachRow(const std::string& path, std::string_view bytes, const BenchmarkRef& ref,
                         const RowReader& read);
 

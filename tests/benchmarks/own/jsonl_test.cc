@@ -113,6 +113,18 @@ TEST_F(Jsonl, BadFilesAreRefusedByTheirLine) {
   EXPECT_THAT(ErrorOf(row, "?metric=math.robus"), HasSubstr("math.robust"));
   EXPECT_THAT(ErrorOf(row, "?fewshot=3"), HasSubstr("fewshot"));
   EXPECT_EQ(OpenBenchmark({"jsonl:/nonexistent.jsonl", {}}, "").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenBenchmark({"jsonl:/tmp", {}}, "").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(OpenBenchmark({"choice:/tmp", {}}, "").status().code(), absl::StatusCode::kDataLoss);
+  for (const char* name : {"jsonl:", "choice:"}) {
+    const absl::Status none = OpenBenchmark({name, {}}, "").status();
+    EXPECT_EQ(none.code(), absl::StatusCode::kInvalidArgument) << none;
+    EXPECT_THAT(std::string(none.message()), HasSubstr("names no file")) << name;
+  }
+  EXPECT_THAT(ErrorOf("{\"question\":\"q\",\"answer\":\"1\",\"answer\":\"2\"}\n"),
+              HasSubstr("q.jsonl:1: field \"answer\" is there twice"));
+  EXPECT_THAT(
+      ErrorOf("{\"id\":1,\"question\":\"q\",\"answer\":\"1\"}\n{\"id\":1,\"question\":\"r\",\"answer\":\"2\"}\n"),
+      HasSubstr("q.jsonl:2: id \"1\" is that of line 1 too"));
 }
 
 TEST_F(Jsonl, ItsBytesAreItsIdentity) {
