@@ -1,12 +1,19 @@
 #include "benchmarks/scoring/vote.h"
 
+#include <flint/fmpz_poly.h>
+
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 
 namespace iha::scoring {
 namespace {
+
+constexpr double kMaxWork = 1e9;  // some tens of seconds
 
 struct Group {
   int64_t count = 0;
@@ -17,12 +24,12 @@ struct Group {
 // Valid ballots by key, in order of first appearance.
 std::vector<Group> GroupsOf(std::span<const Ballot> ballots) {
   std::vector<Group> groups;
+  std::unordered_map<std::string_view, size_t> by_key;
   for (const Ballot& ballot : ballots) {
     if (!ballot.valid) continue;
-    const auto same = [&](const Group& g) { return g.first->key == ballot.key; };
-    auto it = std::find_if(groups.begin(), groups.end(), same);
-    if (it == groups.end()) it = groups.insert(it, Group{0, Rational(ballot.score), &ballot});
-    ++it->count;
+    const auto [at, is_new] = by_key.emplace(ballot.key, groups.size());
+    if (is_new) groups.push_back(Group{0, Rational(ballot.score), &ballot});
+    ++groups[at->second].count;
   }
   return groups;
 }
@@ -31,6 +38,15 @@ int64_t LargestCount(const std::vector<Group>& groups) {
   int64_t largest = 0;
   for (const Group& group : groups) largest = std::max(largest, group.count);
   return largest;
+}
+
+// The raw text of the first leading group's first sample.
+std::optional<std::string> WinnerOf(const std::vector<Group>& groups) {
+  const int64_t largest = LargestCount(groups);
+  for (const Group& group : groups) {
+    if (group.count == largest) return group.first->raw;
+  }
+  return std::nullopt;
 }
 
 // k = n: the leaders are known.
@@ -47,70 +63,148 @@ void VoteOfAll(const std::vector<Group>& groups, VoteResult& result) {
   result.tie = leaders > 1 ? 1 : 0;
 }
 
-// Subsets in which every group so far has at most `t` members, by (members taken, groups with exactly t): how many
-// there are, and the sum over them of the leaders' scores.
+class Poly {
+ public:
+  Poly() { fmpz_poly_init(value_); }
+  ~Poly() { fmpz_poly_clear(value_); }
+  Poly(Poly&& other) noexcept : Poly() { fmpz_poly_swap(value_, other.value_); }
+  Poly& operator=(Poly&& other) noexcept {
+    fmpz_poly_swap(value_, other.value_);
+    return *this;
+  }
+  fmpz_poly_struct* get() { return value_; }
+  const fmpz_poly_struct* get() const { return value_; }
+  bool zero() const { return fmpz_poly_is_zero(value_) != 0; }
+
+ private:
+  fmpz_poly_t value_;
+};
+
+// Subsets in which every group so far has at most `t` members. By the number of groups with exactly t: a polynomial
+// whose coefficient of x^u counts those with u members, and one that sums the leaders' scores over them, in multiples
+// of 1 / scale. Groups of fewer than t can't lead and are left to `rest`.
 class LeaderTable {
  public:
-  LeaderTable(int64_t k, int64_t t) : k_(k), t_(t), max_leaders_(k / t), ways_(Size()), score_(Size()) { ways_[0] = 1; }
+  LeaderTable(int64_t k, int64_t t, size_t leaders, const Rational& scale)
+      : k_(k), t_(t), scale_(scale), ways_(leaders + 1), score_(leaders + 1) {
+    fmpz_poly_one(ways_[0].get());
+  }
 
-  // Lets `group` contribute 0..min(t, count) members.
+  // Lets `group`, of t or more, contribute 0..t members.
   void Add(const Group& group) {
-    std::vector<Rational> ways(Size()), score(Size());
-    const int64_t most = std::min(t_, group.count);
-    for (int64_t x = 0; x <= most; ++x) {
+    Poly below;  // 0..t-1 members
+    for (int64_t x = 0; x < t_; ++x) {
       const Rational choose = Rational::Binomial(group.count, x);
-      const int64_t lead = x == t_ ? 1 : 0;
-      for (int64_t used = 0; used + x <= k_; ++used) {
-        for (int64_t leaders = 0; leaders + lead <= max_leaders_; ++leaders) {
-          const size_t from = At(used, leaders);
-          if (ways_[from].Sign() == 0) continue;
-          const size_t to = At(used + x, leaders + lead);
-          ways[to] += choose * ways_[from];
-          score[to] += choose * (lead == 1 ? score_[from] + group.score * ways_[from] : score_[from]);
-        }
-      }
+      fmpz_poly_set_coeff_fmpz(below.get(), x, fmpq_numref(choose.raw()));
     }
-    ways_ = std::move(ways);
-    score_ = std::move(score);
+    const Rational lead = Rational::Binomial(group.count, t_);
+    const Rational worth = group.score * scale_;
+    Poly term;
+    for (size_t leaders = ways_.size(); leaders-- > 0;) {
+      for (Poly* table : {&score_[leaders], &ways_[leaders]}) {
+        if (!table->zero()) fmpz_poly_mullow(table->get(), table->get(), below.get(), k_ + 1);
+      }
+      if (leaders == 0 || ways_[leaders - 1].zero()) continue;
+      fmpz_poly_scalar_mul_fmpz(term.get(), ways_[leaders - 1].get(), fmpq_numref(worth.raw()));
+      fmpz_poly_add(term.get(), term.get(), score_[leaders - 1].get());
+      AddLeading(term, lead, score_[leaders]);
+      fmpz_poly_set(term.get(), ways_[leaders - 1].get());
+      AddLeading(term, lead, ways_[leaders]);
+    }
   }
 
   // Adds to `value` the sum over all k-subsets with leader count t of the leaders' mean score, and to `ties` the number
-  // of those with more than one leader; `invalid` samples fill up the subset.
-  void Collect(int64_t invalid, Rational& value, Rational& ties) const {
-    for (int64_t used = t_; used <= k_; ++used) {
-      const Rational fill = Rational::Binomial(invalid, k_ - used);
-      if (fill.Sign() == 0) continue;
-      for (int64_t leaders = 1; leaders <= max_leaders_; ++leaders) {
-        value += fill * score_[At(used, leaders)] / Rational(leaders);
-        if (leaders > 1) ties += fill * ways_[At(used, leaders)];
+  // of those with more than one leader; `rest` samples that can't lead fill up the subset.
+  void Collect(int64_t rest, Rational& value, Rational& ties) const {
+    for (int64_t used = std::max(t_, k_ - rest); used <= k_; ++used) {
+      const Rational fill = Rational::Binomial(rest, k_ - used);
+      for (size_t leaders = 1; leaders < ways_.size(); ++leaders) {
+        if (ways_[leaders].zero()) continue;
+        value += fill * Coefficient(score_[leaders], used) / (Rational(static_cast<int64_t>(leaders)) * scale_);
+        if (leaders > 1) ties += fill * Coefficient(ways_[leaders], used);
       }
     }
   }
 
  private:
-  size_t Size() const { return static_cast<size_t>((k_ + 1) * (max_leaders_ + 1)); }
-  size_t At(int64_t used, int64_t leaders) const { return static_cast<size_t>(used * (max_leaders_ + 1) + leaders); }
+  static Rational Coefficient(const Poly& poly, int64_t power) {
+    Rational out;
+    fmpz_poly_get_coeff_fmpz(fmpq_numref(out.mutable_raw()), poly.get(), power);
+    return out;
+  }
+
+  // out += lead x^t term, up to x^k.
+  void AddLeading(Poly& term, const Rational& lead, Poly& out) const {
+    fmpz_poly_scalar_mul_fmpz(term.get(), term.get(), fmpq_numref(lead.raw()));
+    fmpz_poly_shift_left(term.get(), term.get(), t_);
+    fmpz_poly_truncate(term.get(), k_ + 1);
+    fmpz_poly_add(out.get(), out.get(), term.get());
+  }
 
   const int64_t k_;
   const int64_t t_;
-  const int64_t max_leaders_;
-  std::vector<Rational> ways_;
-  std::vector<Rational> score_;
+  const Rational scale_;
+  std::vector<Poly> ways_;
+  std::vector<Poly> score_;
 };
 
-void VoteOfSubsets(const std::vector<Group>& groups, int64_t n, int64_t k, VoteResult& result) {
+// A multiple of all the groups' denominators.
+Rational ScaleOf(const std::vector<Group>& groups) {
+  Rational scale(1);
+  fmpz* lcm = fmpq_numref(scale.mutable_raw());
+  for (const Group& group : groups) fmpz_lcm(lcm, lcm, fmpq_denref(group.score.raw()));
+  return scale;
+}
+
+// The groups that can lead with t members, how many of them can at once, and how many samples the others have.
+struct Leading {
+  int64_t groups = 0;
+  int64_t most = 0;
+  int64_t samples = 0;
+};
+Leading LeadingWith(const std::vector<Group>& groups, int64_t t, int64_t k) {
+  Leading out;
+  for (const Group& group : groups) {
+    if (group.count < t) continue;
+    ++out.groups;
+    out.samples += group.count;
+  }
+  out.most = std::min(out.groups, k / t);
+  return out;
+}
+
+absl::Status VoteOfSubsets(const std::vector<Group>& groups, int64_t n, int64_t k, VoteResult& result) {
+  const int64_t most = std::min(k, LargestCount(groups));
+  double work = 0;
+  for (int64_t t = 1; t <= most; ++t) {
+    const Leading leading = LeadingWith(groups, t, k);
+    work += static_cast<double>(leading.groups) * static_cast<double>(leading.most + 1) * static_cast<double>(k + 1) *
+            (1 + static_cast<double>(t) / 8);
+  }
+  if (work > kMaxWork) {
+    return InvalidArgument(
+        "maj@k: k = {} of {} samples in {} groups costs too much ({:.1e} steps, expected at most {:.1e}); take a "
+        "smaller "
+        "k, or all samples",
+        k, n, groups.size(), work, kMaxWork);
+  }
   Rational value, ties;
-  for (int64_t t = 1; t <= std::min(k, LargestCount(groups)); ++t) {
-    LeaderTable table(k, t);
-    for (const Group& group : groups) table.Add(group);
-    table.Collect(result.invalid, value, ties);
+  const Rational scale = ScaleOf(groups);
+  for (int64_t t = 1; t <= most; ++t) {
+    const Leading leading = LeadingWith(groups, t, k);
+    LeaderTable table(k, t, static_cast<size_t>(leading.most), scale);
+    for (const Group& group : groups) {
+      if (group.count >= t) table.Add(group);
+    }
+    table.Collect(n - leading.samples, value, ties);
   }
   const Rational subsets = Rational::Binomial(n, k);
   result.value = value / subsets;
   result.tie = ties / subsets;
+  return absl::OkStatus();
 }
 
-VoteResult NsTieMean(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
+absl::StatusOr<VoteResult> NsTieMean(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
   VoteResult result;
   result.invalid = invalid;
   const std::vector<Group> groups = GroupsOf(ballots);
@@ -118,20 +212,16 @@ VoteResult NsTieMean(int64_t k, std::span<const Ballot> ballots, int32_t invalid
   if (k == n) {
     VoteOfAll(groups, result);
   } else {
-    VoteOfSubsets(groups, n, k, result);
+    IHA_RETURN_IF_ERROR(VoteOfSubsets(groups, n, k, result));
   }
-  const int64_t largest = LargestCount(groups);
-  for (const Group& group : groups) {
-    if (group.count != largest) continue;
-    result.winner = group.first->raw;
-    break;
-  }
+  result.winner = WinnerOf(groups);
   return result;
 }
 
 VoteResult FirstSeen(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
   VoteResult result;
   result.invalid = invalid;
+  result.winner = WinnerOf(GroupsOf(ballots));
   const std::vector<Group> groups = GroupsOf(ballots.first(static_cast<size_t>(k)));
   if (groups.empty()) return result;
   const int64_t largest = LargestCount(groups);
@@ -139,7 +229,6 @@ VoteResult FirstSeen(int64_t k, std::span<const Ballot> ballots, int32_t invalid
   const auto leader = std::find_if(groups.begin(), groups.end(), leads);
   result.value = leader->score;
   result.tie = std::count_if(groups.begin(), groups.end(), leads) > 1 ? 1 : 0;
-  result.winner = leader->first->raw;
   return result;
 }
 
@@ -151,11 +240,11 @@ VoteResult LmEval(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
     int64_t count;
   };
   std::vector<Candidate> candidates;
+  std::unordered_map<std::string_view, size_t> by_raw;
   for (const Ballot& ballot : ballots.first(static_cast<size_t>(k))) {
-    const auto same = [&](const Candidate& c) { return c.first->raw == ballot.raw; };
-    auto it = std::find_if(candidates.begin(), candidates.end(), same);
-    if (it == candidates.end()) it = candidates.insert(it, Candidate{&ballot, 0});
-    ++it->count;
+    const auto [at, is_new] = by_raw.emplace(ballot.raw, candidates.size());
+    if (is_new) candidates.push_back({&ballot, 0});
+    ++candidates[at->second].count;
   }
   const auto leader = std::max_element(candidates.begin(), candidates.end(),
                                        [](const Candidate& a, const Candidate& b) { return a.count < b.count; });
@@ -163,7 +252,7 @@ VoteResult LmEval(int64_t k, std::span<const Ballot> ballots, int32_t invalid) {
       std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.count == leader->count; });
   result.value = Rational(leader->first->score);
   result.tie = tied > 1 ? 1 : 0;
-  result.winner = leader->first->raw;
+  if (static_cast<size_t>(invalid) < ballots.size()) result.winner = leader->first->raw;
   return result;
 }
 

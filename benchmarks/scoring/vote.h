@@ -6,7 +6,8 @@
 //   kFirstSeen ("first_seen"): the same groups over the first k samples; a tie goes to the group seen first.
 //   kLmEval    ("lm_eval", lm-evaluation-harness majority_vote): the first k samples in index order; votes are raw
 //              extracted strings, "[invalid]" included; a tie goes to the string seen first; no estimator.
-// Pure, thread-safe. Cost: one pass for k = n; about (groups x k^2 x k) small rational operations for k < n.
+// Pure, thread-safe. Cost: one pass for k = n. For k < n, for each number of votes t that can lead: a product of
+// polynomials of degree k for each group of t or more and each number of leaders; too much of it is an error.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +36,12 @@ struct Ballot {
 struct VoteResult {
   Rational value;                     // in [0, 1]
   Rational tie;                       // probability that leading groups tie; 0 or 1 at k = n
-  std::optional<std::string> winner;  // raw string of the first leading group's first sample; kNsTieMean: over all n
-                                      // samples; else of the k that vote; nullopt when no answer has a vote
+  std::optional<std::string> winner;  // raw string of the first leading group's first sample, over all n samples;
+                                      // kLmEval: of the k that vote, "[invalid]" too; nullopt when none is valid
   int32_t invalid = 0;                // of all n samples
 };
 
-// InvalidArgument when k < 1 or k > ballots.size().
+// InvalidArgument when k < 1, k > ballots.size(), or the expectation costs too much.
 absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot> ballots);
 
 // pass@k = 1 - C(n - c, k) / C(n, k); nullopt (undefined) for k > n. 0 <= c <= n, k >= 1.
