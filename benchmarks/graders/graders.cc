@@ -1,5 +1,7 @@
 #include "benchmarks/graders/graders.h"
 
+#include <unordered_map>
+
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
@@ -87,16 +89,27 @@ SampleGrade Graders::GradeOne(const std::string& metric, const std::string& gold
 
 std::vector<SampleGrade> Graders::GradeSamples(const std::string& metric, const std::string& gold,
                                                const std::vector<std::string>& texts) {
+  const AnswerMetric* const pure = scoring::FindAnswerMetric(metric);
   std::vector<SampleGrade> grades;
+  grades.reserve(texts.size());
+  std::unordered_map<std::string, int32_t> by_text;  // of the representatives; of all texts, once they have a group
+  std::unordered_map<std::string, int32_t> by_key;
   std::vector<size_t> representatives;
+  std::vector<size_t> without_key;
   for (size_t i = 0; i < texts.size(); ++i) {
     SampleGrade& grade = grades.emplace_back(GradeOne(metric, gold, texts[i]));
     if (!grade.valid) continue;
-    for (const size_t r : representatives) {
-      if (grades[r].extracted == grade.extracted) {
-        grade.group = static_cast<int32_t>(r);
-        break;
-      }
+    const auto [same_text, is_new] = by_text.emplace(grade.extracted, static_cast<int32_t>(i));
+    if (!is_new) {
+      grade.group = same_text->second;
+      continue;
+    }
+    const auto key = pure != nullptr ? pure->key(grade.extracted) : std::nullopt;
+    const auto same_key = key.has_value() ? by_key.find(*key) : by_key.end();
+    const size_t before = same_key == by_key.end() ? i : static_cast<size_t>(same_key->second);
+    // With a key only the representatives without one are in question.
+    for (const size_t r : key.has_value() ? without_key : representatives) {
+      if (r >= before) break;
       const absl::StatusOr<Equality> same = Equal(metric, grades[r].extracted, grade.extracted);
       if (!same.ok()) {
         MarkUnscored(same.status(), grade);
@@ -107,9 +120,19 @@ std::vector<SampleGrade> Graders::GradeSamples(const std::string& metric, const 
         break;
       }
     }
-    if (grade.group >= 0 || !grade.valid) continue;
-    grade.group = static_cast<int32_t>(i);
+    if (!grade.valid) {
+      by_text.erase(same_text);
+      continue;
+    }
+    if (grade.group < 0) grade.group = static_cast<int32_t>(before);
+    same_text->second = grade.group;
+    if (grade.group != static_cast<int32_t>(i)) continue;
     representatives.push_back(i);
+    if (key.has_value()) {
+      by_key.emplace(*key, grade.group);
+    } else {
+      without_key.push_back(i);
+    }
   }
   return grades;
 }

@@ -88,7 +88,7 @@ Equality EqualRobustNumber(std::string_view a, std::string_view b) {
 }
 
 absl::StatusOr<Verdict> JudgeMathRobust(std::string_view gold, std::string_view output) {
-  MathAnswer answer = ExtractMathAnswer(output);
+  MathAnswer answer = GradedAnswer(gold, output);
   const MathVerdict math = JudgeMath(gold, output);
   const bool found = answer.found();
   return Verdict{.extraction = {std::move(answer.text), found, answer.step},
@@ -145,29 +145,43 @@ absl::StatusOr<Verdict> JudgeRegex(std::string_view gold, std::string_view outpu
                  .reason = match.has_value() ? "the gold pattern matches" : "the gold pattern does not match"};
 }
 
+std::optional<std::string> LmEvalKey(std::string_view answer) { return LmEvalNormalise(answer); }
+
+std::optional<std::string> TextKeyOf(std::string_view answer) { return std::string(Trimmed(answer)); }
+
+// Plain whole numbers are equal when they are written alike; for anything else there is more than its text.
+std::optional<std::string> WholeNumberKey(std::string_view answer) {
+  const std::string_view digits = answer.starts_with('-') ? answer.substr(1) : answer;
+  const bool plain = !digits.empty() && digits.size() <= 18 && digits.front() != '0' &&
+                     digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return plain ? std::optional(std::string(answer)) : std::nullopt;
+}
+
 constexpr std::array<AnswerMetric, 12> kMetrics = {{
     {"gsm8k.strict_match", "lm-evaluation-harness 0.4.13 gsm8k strict-match, bug for bug", true,
-     JudgeLmEval<ExtractStrict>, EqualLmEval},
+     JudgeLmEval<ExtractStrict>, EqualLmEval, LmEvalKey},
     {"gsm8k.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k flexible-extract, bug for bug", true,
-     JudgeLmEval<ExtractFlexible>, EqualLmEval},
+     JudgeLmEval<ExtractFlexible>, EqualLmEval, LmEvalKey},
     {"gsm8k.robust", "iha-eval: ####, boxed, 'answer is' or last number, compared as exact rationals", false,
-     JudgeRobustNumber, EqualRobustNumber},
+     JudgeRobustNumber, EqualRobustNumber, WholeNumberKey},
     {"gsm8k_cot.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot strict-match, bug for bug", true,
-     JudgeLmEval<ExtractCotStrict>, EqualLmEval},
+     JudgeLmEval<ExtractCotStrict>, EqualLmEval, LmEvalKey},
     {"gsm8k_cot.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k_cot flexible-extract, bug for bug", true,
-     JudgeLmEval<ExtractFlexible>, EqualLmEval},
+     JudgeLmEval<ExtractFlexible>, EqualLmEval, LmEvalKey},
     {"gsm8k_cot_llama.strict_match", "lm-evaluation-harness 0.4.13 gsm8k_cot_llama strict-match, bug for bug", true,
-     JudgeLmEval<ExtractCotLlamaStrict>, EqualLmEval},
+     JudgeLmEval<ExtractCotLlamaStrict>, EqualLmEval, LmEvalKey},
     {"gsm8k_cot_llama.flexible_extract", "lm-evaluation-harness 0.4.13 gsm8k_cot_llama flexible-extract, bug for bug",
-     true, JudgeLmEval<ExtractFlexible>, EqualLmEval},
+     true, JudgeLmEval<ExtractFlexible>, EqualLmEval, LmEvalKey},
     {"gsm8k_cot.self_consistency", "lm-evaluation-harness 0.4.13 gsm8k_cot_self_consistency, bug for bug", true,
-     JudgeLmEval<ExtractSelfConsistency>, EqualLmEval},
+     JudgeLmEval<ExtractSelfConsistency>, EqualLmEval, LmEvalKey},
     {"math.robust", "iha-eval: last box, final answer or last expression, compared as mathematics", false,
-     JudgeMathRobust, EqualMathRobust},
+     JudgeMathRobust, EqualMathRobust, WholeNumberKey},
     {"math.hendrycks", "lm-evaluation-harness 0.4.13 hendrycks_math, bug for bug", false, JudgeHendrycks,
-     EqualHendrycks},
-    {"exact", "the whole text equals the gold answer, white space around them aside", false, JudgeExact, EqualTrimmed},
-    {"regex", "the gold answer is a PCRE2 pattern that matches somewhere in the text", false, JudgeRegex, EqualTrimmed},
+     EqualHendrycks, WholeNumberKey},
+    {"exact", "the whole text equals the gold answer, white space around them aside", false, JudgeExact, EqualTrimmed,
+     TextKeyOf},
+    {"regex", "the gold answer is a PCRE2 pattern that matches somewhere in the text", false, JudgeRegex, EqualTrimmed,
+     TextKeyOf},
 }};
 
 }  // namespace

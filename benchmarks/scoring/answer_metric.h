@@ -6,6 +6,7 @@
 // process are graders/'s. Pure, thread-safe.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ struct AnswerMetric {
   absl::StatusOr<Verdict> (*judge)(std::string_view gold, std::string_view output);
   // Whether two answers, as extracted or bare, are one: what votes group by. Not always transitive.
   Equality (*equal)(std::string_view a, std::string_view b);
+  // Two extracted answers that both have a key are equal exactly when their keys are: what groups many without asking
+  // of each pair.
+  std::optional<std::string> (*key)(std::string_view answer);
 };
 
 std::span<const AnswerMetric> AnswerMetrics();

@@ -83,7 +83,10 @@ void BallEvaluator::SetSymbol(const std::string& name, Complex& out) const {
 
 bool BallEvaluator::Eval(Ref ref, slong precision, Complex& out) {
   if (ref == kNoRef) return false;
-  work_ -= precision;
+  // Transcendental functions cost more than their bits where there are many.
+  const int64_t steep = std::max<int64_t>(1, precision / 1024);
+  const bool gamma = tree_.Is(ref, Kind::kFunction) && tree_[ref].text == "fact";
+  work_ -= precision * steep * (gamma && steep > 1 ? 64 : 1);
   if (work_ < 0) return false;
   return EvalNode(ref, precision, out) && acb_is_finite(out.get());
 }

@@ -3,33 +3,72 @@
 #include <algorithm>
 
 #include "benchmarks/scoring/math/ball_eval.h"
+#include "benchmarks/scoring/math/exact.h"
 
 namespace iha::scoring::math {
 namespace {
 
-constexpr slong kDigitsBits = 200;  // 60 decimal digits
+constexpr slong kDigitsBits = 200;     // 60 decimal digits
+constexpr slong kMaxMagnitude = 8192;  // bits in front of the point
 constexpr int kEnoughPoints = 6;
 
 enum class AtPoint : uint8_t { kAgree, kApart, kUnknown };
 
-// |difference| < 2^-200 x max(1, |a|), for a difference that contains zero.
-bool Tight(const Complex& difference, const Complex& a) {
+// |difference| < 2^-200, for a difference that contains zero. Not relative to the values: 60 digits behind the point
+// tell e^200 from e^200 + 0.001.
+bool Tight(const Complex& difference) {
   mag_t radius;
-  mag_t size;
   mag_init(radius);
-  mag_init(size);
   acb_get_mag(radius, difference.get());
-  acb_get_mag_lower(size, a.get());
-  if (mag_cmp_2exp_si(size, 0) < 0) mag_one(size);
-  mag_mul_2exp_si(size, size, -kDigitsBits);
-  const bool tight = mag_cmp(radius, size) < 0;
+  const bool tight = mag_cmp_2exp_si(radius, -kDigitsBits) < 0;
   mag_clear(radius);
-  mag_clear(size);
   return tight;
 }
 
-AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, slong max_precision, bool reals) {
-  for (slong precision = 64; precision <= max_precision; precision *= precision == 64 ? 4 : 2) {
+// Bits in front of the point; kMaxMagnitude + 1 for more than kMaxMagnitude.
+slong MagnitudeBits(const Complex& value) {
+  mag_t size;
+  mag_init(size);
+  acb_get_mag(size, value.get());
+  slong bits = 0;
+  if (mag_cmp_2exp_si(size, kMaxMagnitude) >= 0) {
+    bits = kMaxMagnitude + 1;
+  } else {
+    while (mag_cmp_2exp_si(size, bits) >= 0) bits += 64;
+  }
+  mag_clear(size);
+  return bits;
+}
+
+// Rising precisions up to the budget's, and then one more for values that have many digits in front of the point.
+class Precisions {
+ public:
+  explicit Precisions(const Tree& tree) : most_(static_cast<slong>(tree.budget().precision)) {}
+  slong current() const { return current_; }
+  void Saw(const Complex& value) { magnitude_ = MagnitudeBits(value); }
+  // False when no more follows.
+  bool Next() {
+    const slong next = current_ == 64 ? 256 : 2 * current_;
+    if (next <= most_) {
+      current_ = next;
+      return true;
+    }
+    const bool more = !raised_ && magnitude_ > 0 && magnitude_ <= kMaxMagnitude;
+    raised_ = true;
+    if (more) current_ = most_ + magnitude_;
+    return more;
+  }
+
+ private:
+  const slong most_;
+  slong current_ = 64;
+  slong magnitude_ = 0;
+  bool raised_ = false;
+};
+
+AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, Precisions precisions, bool reals) {
+  do {
+    const slong precision = precisions.current();
     Complex left;
     Complex right;
     evaluator.TakeOutside();
@@ -44,8 +83,9 @@ AtPoint CompareAt(BallEvaluator& evaluator, Ref a, Ref b, slong max_precision, b
     Complex difference;
     acb_sub(difference.get(), left.get(), right.get(), precision);
     if (!acb_contains_zero(difference.get())) return AtPoint::kApart;
-    if (Tight(difference, left)) return AtPoint::kAgree;
-  }
+    if (Tight(difference)) return AtPoint::kAgree;
+    precisions.Saw(left);
+  } while (precisions.Next());
   return AtPoint::kUnknown;
 }
 
@@ -55,7 +95,7 @@ Ball CompareBalls(const Tree& tree, Ref a, Ref b, const BallOptions& options, in
   if (a == kNoRef || b == kNoRef) return Ball::kUndecided;
   const std::set<std::string> whole = WholeSymbols(tree, a, b);
   BallEvaluator evaluator(tree, options, whole, work);
-  const auto precision = static_cast<slong>(tree.budget().precision);
+  const Precisions precision(tree);
   if (!HasSymbols(tree, a) && !HasSymbols(tree, b)) {
     const AtPoint at = CompareAt(evaluator, a, b, precision, false);
     return at == AtPoint::kAgree ? Ball::kEqual : at == AtPoint::kApart ? Ball::kDifferent : Ball::kUndecided;
@@ -77,10 +117,15 @@ std::optional<int> OrderOf(const Tree& tree, Ref a, Ref b, int64_t& work) {
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
   if (HasSymbols(tree, a) || HasSymbols(tree, b)) return std::nullopt;
+  if (const auto x = ExactValue(tree, a, work)) {
+    if (const auto y = ExactValue(tree, b, work)) return *x < *y ? -1 : *y < *x ? 1 : 0;
+  }
   const std::set<std::string> whole;
   const BallOptions options;
   BallEvaluator evaluator(tree, options, whole, work);
-  for (slong precision = 64; precision <= tree.budget().precision; precision *= precision == 64 ? 4 : 2) {
+  Precisions precisions(tree);
+  do {
+    const slong precision = precisions.current();
     Complex left;
     Complex right;
     if (!evaluator.Eval(a, precision, left) || !evaluator.Eval(b, precision, right)) continue;
@@ -89,8 +134,9 @@ std::optional<int> OrderOf(const Tree& tree, Ref a, Ref b, int64_t& work) {
     if (!arb_contains_zero(difference.im())) return std::nullopt;
     if (arb_is_positive(difference.re())) return 1;
     if (arb_is_negative(difference.re())) return -1;
-    if (Tight(difference, left)) return 0;
-  }
+    if (Tight(difference)) return 0;
+    precisions.Saw(left);
+  } while (precisions.Next());
   return std::nullopt;
 }
 

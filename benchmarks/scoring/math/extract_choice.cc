@@ -33,9 +33,38 @@ bool StandsAlone(string_view text, size_t pos) {
   return !((text[pos] == 'A' || text[pos] == 'I') && word_behind && !goes_on);
 }
 
+// "B is wrong", "(B) can't be", "not B", "eliminate B".
+bool IsRejected(string_view text, size_t pos) {
+  size_t end = pos + 1;
+  while (end < text.size() && string_view(")*.}").find(text[end]) != string_view::npos) ++end;
+  const std::string behind = LowerAscii(text.substr(end, 40));
+  for (const string_view verb :
+       {" is wrong",      " is incorrect",  " is not ",       " is false",   " isn't ",  " is ruled out",
+        " is eliminated", " is impossible", " is out",        " is invalid", " is too ", " can't ",
+        " cannot ",       " can not ",      " does not ",     " doesn't ",   " fails",   " are wrong",
+        " are incorrect", " are not ",      " are ruled out", " was wrong"}) {
+    if (behind.starts_with(verb)) return true;
+  }
+  size_t begin = pos;
+  while (begin > 0 && string_view("(*{").find(text[begin - 1]) != string_view::npos) --begin;
+  const size_t from = begin > 24 ? begin - 24 : 0;
+  const std::string lower = LowerAscii(text.substr(from, begin - from));
+  string_view before = lower;
+  for (const string_view noun : {"option ", "choice ", "answer ", "letter "}) {
+    if (before.ends_with(noun)) before.remove_suffix(noun.size());
+  }
+  for (const string_view verb : {"not ", "n't ", "n't be ", "cannot be ", "eliminate ", "eliminates ", "rule out ",
+                                 "rules out ", "reject ", "rejects ", "exclude ", "excludes ", "unlike "}) {
+    if (before.ends_with(verb)) return true;
+  }
+  return false;
+}
+
+bool Chooses(string_view text, size_t pos) { return StandsAlone(text, pos) && !IsRejected(text, pos); }
+
 std::optional<char> FirstAlone(string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
-    if (StandsAlone(text, i)) return text[i];
+    if (Chooses(text, i)) return text[i];
   }
   return std::nullopt;
 }
@@ -139,7 +168,7 @@ std::optional<char> BareChoice(string_view answer) {
   while (!text.empty() && (text.back() == '.' || text.back() == ','))
     text = TrimSpaces(text.substr(0, text.size() - 1));
   const bool parenthesised = text.size() >= 3 && text[0] == '(' && text[2] == ')' && IsChoiceLetter(text[1]);
-  if (parenthesised) return text[1];
+  if (parenthesised) return IsRejected(text, 1) ? std::nullopt : std::optional(text[1]);
   if (text.size() == 1 && IsChoiceLetter(text[0])) return text[0];
   if (text.size() >= 2 && IsChoiceLetter(text[0]) &&
       (text[1] == ')' || (text.size() > 3 && text[1] == ':' && text[2] == ' ' && !IsChoiceLetter(text[3])) ||
@@ -153,22 +182,22 @@ std::optional<char> ExtractChoice(string_view text) {
   if (const auto boxed = LastBoxed(text, text.size())) return BareChoice(boxed->content);
   if (const auto bare = BareChoice(text)) return bare;
   const std::string lower = LowerAscii(text);
-  const size_t phrase = BehindLastPhrase(lower, false, 0);
-  if (phrase != string_view::npos) {
-    const string_view behind = text.substr(phrase);
+  if (const auto phrase = LastPhrase(lower, false, 0, lower.size())) {
+    const string_view behind = text.substr(phrase->end);
     if (const auto letter = FirstAlone(behind)) return letter;
     string_view word = TrimSpaces(behind);
     word = word.substr(0, word.find_first_of(" \n.,*"));
     if (const auto native = NativeLetter(word)) return native;
   }
   // "B. not A": the letter that the text begins with.
-  if (!text.empty() && IsChoiceLetter(text[0]) && StandsAlone(text, 0)) return text[0];
+  if (!text.empty() && Chooses(text, 0)) return text[0];
   // The last "(C)", else the last lone letter.
   for (size_t i = text.size(); i-- > 1;) {
-    if (text[i - 1] == '(' && i + 1 < text.size() && text[i + 1] == ')' && IsChoiceLetter(text[i])) return text[i];
+    const bool bracketed = text[i - 1] == '(' && i + 1 < text.size() && text[i + 1] == ')' && IsChoiceLetter(text[i]);
+    if (bracketed && !IsRejected(text, i)) return text[i];
   }
   for (size_t i = text.size(); i-- > 0;) {
-    if (StandsAlone(text, i)) return text[i];
+    if (Chooses(text, i)) return text[i];
   }
   return std::nullopt;
 }

@@ -21,7 +21,19 @@ std::string ChoiceLetters(std::string_view answer);
 // "(b)": chooses as "(B)" does, where the other side is a choice.
 std::optional<char> LowerChoice(std::string_view answer);
 
-// Where the last answer phrase of `lower` (text in lower case) ends, at or behind `from`; npos when there is none.
-size_t BehindLastPhrase(std::string_view lower, bool strong, size_t from);
+struct Phrase {
+  size_t begin = 0;
+  size_t end = 0;
+};
+// The last answer phrase of `lower` (text in lower case) that begins at or behind `from` and in front of `before`.
+std::optional<Phrase> LastPhrase(std::string_view lower, bool strong, size_t from, size_t before);
+// A value in several units that `text` begins with ("2 hours and 30 minutes in total"), "" for none.
+std::string_view LeadingQuantity(std::string_view text);
+// Such a value that ends with the unit of the number that ends at `number_end`; "" for none.
+std::string_view QuantityUpTo(std::string_view text, size_t number_end);
+// "3 to 2" at the start of a text; "" for none.
+std::string_view LeadingRatio(std::string_view text);
+// `text` without what it says that the answer is not.
+std::string WithoutDenials(std::string_view text);
 
 }  // namespace iha::scoring::math

@@ -8,7 +8,6 @@
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/extract_shape.h"
 #include "benchmarks/scoring/math/math_robust.h"
-#include "benchmarks/scoring/math/quantities.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring {
@@ -21,9 +20,9 @@ constexpr size_t kNone = string_view::npos;
 constexpr size_t kWindow = 20000;  // what is searched for phrases and last expressions: the end of the text
 constexpr size_t kSentence = 600;
 constexpr int kMaxBoxes = 40;
+constexpr int kMaxPhrases = 20;
 constexpr size_t kMaxWholeWords = 6;
 constexpr size_t kMaxWordBytes = 24;
-constexpr size_t kQuantityTail = 60;
 constexpr size_t kStatedSolution = 80;
 
 string_view Strip(string_view text) {
@@ -95,9 +94,11 @@ struct Boxes {
   size_t end = 0;  // behind the last box
 };
 
+// Boxes around nothing are none.
 std::optional<Boxes> LastBoxes(string_view text) {
   auto box = LastBox(text, text.size());
-  if (!box.has_value()) return std::nullopt;
+  for (int i = 0; i < kMaxBoxes && box.has_value() && SaysNothing(box->content); ++i) box = LastBox(text, box->begin);
+  if (!box.has_value() || SaysNothing(box->content)) return std::nullopt;
   const auto end_of = [&](const Boxed& b) {
     return static_cast<size_t>(b.content.data() - text.data()) + b.content.size() + 1;
   };
@@ -108,7 +109,8 @@ std::optional<Boxes> LastBoxes(string_view text) {
     const auto before = LastBox(text, box->begin);
     if (!before.has_value() || end_of(*before) > box->begin) break;
     if (!OnlyJoins(text.substr(end_of(*before), box->begin - end_of(*before)))) break;
-    if (std::find(parts.begin(), parts.end(), before->content) == parts.end()) parts.push_back(before->content);
+    const bool again = std::find(parts.begin(), parts.end(), before->content) != parts.end();
+    if (!again && !SaysNothing(before->content)) parts.push_back(before->content);
     box = before;
   }
   for (size_t i = parts.size(); i-- > 0;) {
@@ -148,7 +150,8 @@ std::vector<Segment> MathSegments(string_view text) {
     size_t end = text.find(close, i + open.size());
     while (end != kNone && close == "$" && end > 0 && text[end - 1] == '\\') end = text.find(close, end + 1);
     const size_t length = end == kNone ? 0 : end - i - open.size();
-    if (end == kNone || length == 0 || length > 2000 || ShapeOf(text.substr(i + open.size(), length)).prose > 2) {
+    if (end == kNone || length == 0 || length > 2000 || ShapeOf(text.substr(i + open.size(), length)).prose > 2 ||
+        SaysNothing(text.substr(i + open.size(), length))) {
       i += open.size();
       continue;
     }
@@ -192,22 +195,6 @@ std::optional<Segment> LastPlainNumber(string_view text, size_t limit) {
     return Segment{sign ? begin - 1 : begin, end};
   }
   return std::nullopt;
-}
-
-// "2 hours and 30 minutes" at the end of a sentence: all of it, not its last number.
-std::string LastQuantity(string_view text) {
-  while (!text.empty() && (text.back() == '.' || IsAsciiSpace(text.back()) || text.back() == '*'))
-    text.remove_suffix(1);
-  const size_t from = text.size() > kQuantityTail ? text.size() - kQuantityTail : 0;
-  for (size_t i = from; i < text.size(); ++i) {
-    if (!IsAsciiDigit(text[i]) ||
-        (i > 0 && (IsAsciiDigit(text[i - 1]) || string_view(".,/").find(text[i - 1]) != kNone)))
-      continue;
-    const string_view tail = text.substr(i);
-    const auto quantity = ParseQuantity(tail);
-    if (quantity.has_value() && quantity->compound()) return std::string(tail);
-  }
-  return "";
 }
 
 // "March 5, 2020", "3 to 2": what the last number is a part of.
@@ -262,7 +249,11 @@ std::string LastExpression(string_view text) {
   const bool again = last < segments.size() && number.has_value() && number->begin > segments[last].end &&
                      SaysAgain(text, number->begin, segments[last].end);
   if (again) number.reset();
-  if (std::string quantity = LastQuantity(text); !quantity.empty() && !again) return quantity;
+  const size_t value_end =
+      std::max(number.has_value() ? number->end : 0, last < segments.size() ? segments[last].end : 0);
+  if (const string_view quantity = QuantityUpTo(text, value_end); !quantity.empty() && !again) {
+    return std::string(quantity);
+  }
   const bool use_segment = last < segments.size() && (!number.has_value() || number->begin < segments[last].begin);
   if (use_segment) {
     size_t first = last;
@@ -284,6 +275,17 @@ std::string LastExpression(string_view text) {
   return "";
 }
 
+// "a circle"; "A because ..." is a letter.
+bool IsArticle(string_view word, string_view behind) {
+  if ((word != "a" && word != "A") || behind.size() < 3 || !IsAsciiLetter(behind[1]) || !IsAsciiLetter(behind[2])) {
+    return false;
+  }
+  for (const string_view reason : {" because", " since", " as ", " and ", " or ", " is ", " for "}) {
+    if (behind.starts_with(reason)) return false;
+  }
+  return true;
+}
+
 // The words at the start of `text` that can belong to a formula.
 string_view LeadingExpression(string_view text) {
   size_t end = 0;
@@ -294,7 +296,7 @@ string_view LeadingExpression(string_view text) {
     while (stop < text.size() && !IsAsciiSpace(text[stop])) ++stop;
     const string_view word = text.substr(i, stop - i);
     const Shape shape = ShapeOf(word);
-    if (word.empty() || shape.prose > 0) break;
+    if (word.empty() || shape.prose > 0 || IsArticle(word, text.substr(stop))) break;
     const bool joins = IsConnective(LowerAscii(word));
     if (!joins) {
       end = stop;
@@ -331,6 +333,7 @@ std::string CurrencyNumber(string_view sentence) {
 // What is stated behind "the answer is".
 std::string FromStatement(string_view text) {
   text = Strip(text.substr(0, 4 * kSentence));
+  if (const string_view quantity = LeadingQuantity(Sentence(text)); !quantity.empty()) return std::string(quantity);
   const std::vector<Segment> segments = MathSegments(text);
   if (!segments.empty() && segments[0].begin == 0) {
     size_t last = 0;
@@ -344,8 +347,13 @@ std::string FromStatement(string_view text) {
   const string_view sentence = Strip(Sentence(text));
   if (sentence.empty()) return "";
   const Shape shape = ShapeOf(sentence);
+  if (IsRemark(sentence)) {
+    const size_t but = IsNegated(sentence) ? sentence.find(" but ") : kNone;  // "not 15 but 12"
+    return but == kNone ? "" : FromStatement(sentence.substr(but + 5));
+  }
   if (shape.prose == 0) return std::string(sentence);
   if (const string_view word = YesOrNo(sentence); !word.empty()) return std::string(word);
+  if (const string_view ratio = LeadingRatio(sentence); !ratio.empty()) return std::string(ratio);
   if (const string_view leading = Strip(LeadingExpression(sentence)); !leading.empty()) return std::string(leading);
   for (const string_view verb : {" is ", " are ", " = ", " equals "}) {
     const size_t at = sentence.rfind(verb);
@@ -371,18 +379,24 @@ string_view CutSpecialTokens(string_view text) {
 
 }  // namespace
 
-size_t BehindLastPhrase(string_view lower, bool strong, size_t from) {
+std::optional<Phrase> LastPhrase(string_view lower, bool strong, size_t from, size_t before) {
   const auto phrases = strong ? StrongPhrases() : AnswerPhrases();
   std::array<std::vector<string_view>, 256> by_byte;
   for (const string_view phrase : phrases) by_byte[static_cast<unsigned char>(phrase[0])].push_back(phrase);
-  for (size_t pos = lower.size(); pos-- > from;) {
+  // "answer is" is no part of "answer isn't".
+  const auto ends = [&](size_t end) {
+    return end >= lower.size() || !IsAsciiLetter(lower[end - 1]) || !IsAsciiLetter(lower[end]);
+  };
+  for (size_t pos = std::min(before, lower.size()); pos-- > from;) {
     size_t longest = 0;
     for (const string_view phrase : by_byte[static_cast<unsigned char>(lower[pos])]) {
-      if (lower.substr(pos).starts_with(phrase)) longest = std::max(longest, phrase.size());
+      if (lower.substr(pos).starts_with(phrase) && ends(pos + phrase.size())) {
+        longest = std::max(longest, phrase.size());
+      }
     }
-    if (longest > 0 && (pos == 0 || !IsAsciiLetter(lower[pos - 1]))) return pos + longest;
+    if (longest > 0 && (pos == 0 || !IsAsciiLetter(lower[pos - 1]))) return Phrase{pos, pos + longest};
   }
-  return kNone;
+  return std::nullopt;
 }
 
 bool IsWholeAnswer(string_view text) {
@@ -423,37 +437,41 @@ bool OpensSolution(string_view lower, size_t behind) {
   return lower.substr(0, behind).ends_with("solution:") && lower.size() - behind > kStatedSolution;
 }
 
+// What stands behind the last phrase at or behind `from` that says something. `lower` is the end of `text`.
+std::string Stated(string_view text, string_view lower, bool strong, size_t from) {
+  const size_t offset = text.size() - lower.size();
+  std::optional<Phrase> phrase = LastPhrase(lower, strong, from, lower.size());
+  for (int i = 0; i < kMaxPhrases && phrase.has_value(); ++i) {
+    std::string answer = FromStatement(text.substr(offset + phrase->end));
+    if (!SaysNothing(answer) && !OpensSolution(lower, phrase->end)) return answer;
+    phrase = LastPhrase(lower, strong, from, phrase->begin);
+  }
+  return "";
+}
+
 MathAnswer ExtractFrom(string_view text) {
   const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
   const auto boxes = LastBoxes(text);
   const std::string lower = LowerLetters(text.substr(offset));
   const size_t from = boxes.has_value() && boxes->end > offset ? boxes->end - offset : 0;
-  const size_t strong = BehindLastPhrase(lower, true, from);
-  if (strong != kNone && !(boxes.has_value() && strong < from)) {
-    std::string answer = FromStatement(text.substr(offset + strong));
-    const auto last = LastBox(text, text.size());
-    const bool box = last.has_value() && last->begin >= offset + strong;
-    if (!answer.empty() && !box) return {std::move(answer), "final answer"};
+  if (std::string answer = Stated(text, lower, true, from); !answer.empty()) {
+    if (!boxes.has_value() || StatesValue(answer)) return {std::move(answer), "final answer"};
   }
-  if (boxes.has_value() && !TrimSpaces(boxes->answer).empty()) return {boxes->answer, "boxed"};
-  const size_t unclosed = boxes.has_value() ? kNone : text.rfind("\\boxed{");
+  if (boxes.has_value()) return {boxes->answer, "boxed"};
+  const size_t unclosed = text.rfind("\\boxed{");
   if (unclosed != kNone) {
     const string_view rest = TrimSpaces(text.substr(unclosed + 7).substr(0, text.substr(unclosed + 7).find('\n')));
-    if (!rest.empty()) return {std::string(rest), "unclosed box"};
+    if (!SaysNothing(rest) && !rest.starts_with('}')) return {std::string(rest), "unclosed box"};
   }
-  const size_t phrase = BehindLastPhrase(lower, false, 0);
-  if (phrase != kNone && !OpensSolution(lower, phrase)) {
-    std::string answer = FromStatement(text.substr(offset + phrase));
-    if (!answer.empty() && !answer.starts_with("\\boxed{}")) return {std::move(answer), "answer is"};
-  }
+  if (std::string answer = Stated(text, lower, false, 0); !answer.empty()) return {std::move(answer), "answer is"};
   const string_view plain = WithoutMarkdown(text);
-  if (IsWholeAnswer(plain)) {
+  if (IsWholeAnswer(plain) && !SaysNothing(plain)) {
     if (const string_view word = YesOrNo(plain); !word.empty()) return {std::string(word), "whole text"};
     if (const string_view said = SaidOf(plain); !said.empty()) return {std::string(said), "whole text"};
     return {std::string(TrimSpaces(plain)), "whole text"};
   }
-  std::string last = LastExpression(text);
-  if (!last.empty()) return {std::move(last), "last expression"};
+  std::string last = LastExpression(WithoutDenials(text));
+  if (!SaysNothing(last)) return {std::move(last), "last expression"};
   return {"", "none"};
 }
 
@@ -466,6 +484,7 @@ MathAnswer ExtractMathAnswer(std::string_view whole) {
   if (const std::string_view tagged = math::AnswerTag(text); !tagged.empty()) {
     MathAnswer answer = math::ExtractFrom(tagged);
     if (answer.found()) return {std::move(answer.text), "answer tag"};
+    if (math::SaysNothing(tagged)) return math::ExtractFrom(text.substr(0, text.rfind("<answer>")));
   }
   return math::ExtractFrom(text);
 }

@@ -24,6 +24,14 @@ bool IsDateLike(std::string_view text);
 std::string_view YesOrNo(std::string_view text);
 // "The function is even": what is said of it, for a few words that hold no mathematics; else "".
 std::string_view SaidOf(std::string_view text);
+// Nothing but math delimiters, blanks, points and commands around nothing: "$\boxed{}$".
+bool SaysNothing(std::string_view text);
+// What follows "the answer is" without giving one: "correct", "in simplest form", "see above", "an integer", "not 15".
+bool IsRemark(std::string_view statement);
+// "not 15", "not B", "not correct"; "not possible" is an answer.
+bool IsNegated(std::string_view statement);
+// Mathematics, or an answer in words ("twelve", "yes", "Tuesday"): what may take the place of a box in front of it.
+bool StatesValue(std::string_view answer);
 // "3 to 2", "7 out of 10".
 bool NumbersJoined(std::string_view text);
 // The content of the last <answer>...</answer>, "" when there is none.

@@ -164,6 +164,14 @@ std::string Marks(std::string_view cleaned) {
   return out;
 }
 
+// The letter that `text`, of which `given` was extracted, chooses where the other side is a choice.
+std::optional<char> ChosenBy(std::string_view text, const MathAnswer& given) {
+  const auto bare = BareChoice(given.text);
+  if (bare.has_value() || IsChoiceList(given.text)) return bare;
+  if (const auto lower = LowerChoice(given.text)) return lower;
+  return ExtractChoice(text);
+}
+
 MathVerdict Verdict(Result result) { return {result.outcome, std::move(result.rule)}; }
 
 MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathBudget& budget) {
@@ -220,6 +228,15 @@ const char* NameOf(MathOutcome outcome) {
   return "";
 }
 
+MathAnswer GradedAnswer(std::string_view gold, std::string_view output) {
+  MathAnswer given = ExtractMathAnswer(output);
+  if (math::BareChoice(given.text).has_value() || !math::BareChoice(ExtractMathAnswer(gold).text).has_value()) {
+    return given;
+  }
+  if (const auto letter = math::ChosenBy(output, given)) return {std::string(1, *letter), "choice"};
+  return given;
+}
+
 MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const MathBudget& budget) {
   // One order for both calls makes the verdict symmetric.
   const bool swapped = answer < gold;
@@ -232,15 +249,9 @@ MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const Math
   const std::string left_letters = math::ChoiceLetters(a.text);
   if (left_letters.size() > 1 && left_letters == math::ChoiceLetters(b.text)) return {MathOutcome::kEqual, "choice"};
   if (left_choice.has_value() || right_choice.has_value()) {
-    const auto chosen = [](const std::optional<char>& bare, const MathAnswer& given, std::string_view text) {
-      if (bare.has_value() || math::IsChoiceList(given.text)) return bare;
-      if (const auto lower = math::LowerChoice(given.text)) return lower;
-      return math::ExtractChoice(text);
-    };
-    const auto x = chosen(left_choice, a, first);
-    const auto y = chosen(right_choice, b, second);
-    if (x.has_value() && y.has_value() && *x == *y) return {MathOutcome::kEqual, "choice"};
-    if (left_choice.has_value() && right_choice.has_value()) return {MathOutcome::kDifferent, "choice"};
+    const auto x = math::ChosenBy(first, a);
+    const auto y = math::ChosenBy(second, b);
+    if (x.has_value() && y.has_value()) return {*x == *y ? MathOutcome::kEqual : MathOutcome::kDifferent, "choice"};
   }
   if (!a.found() || !b.found()) {
     // Words that extraction does not know, of another script perhaps, are still themselves.

@@ -12,7 +12,7 @@
 namespace iha::scoring {
 
 // Bump when any verdict may change: old rows keep the version that graded them.
-inline constexpr std::string_view kMathRobustVersion = "math.robust/3";
+inline constexpr std::string_view kMathRobustVersion = "math.robust/4";
 
 struct MathBudget {
   int64_t answer_bytes = 8192;     // a longer extracted answer is only compared as text
@@ -44,6 +44,10 @@ struct MathAnswer {
 
 // The answer that a text states. A bare answer is itself. Linear in the text's length.
 MathAnswer ExtractMathAnswer(std::string_view text);
+
+// What JudgeMath compares with `gold`: the letter that the text chooses where `gold` is one (step "choice"), else
+// ExtractMathAnswer's.
+MathAnswer GradedAnswer(std::string_view gold, std::string_view output);
 
 // Both sides pass through ExtractMathAnswer.
 MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const MathBudget& budget = {});

@@ -74,6 +74,8 @@ class Parser {
   Ref ParseSymbol(std::string name);
   Ref ParseCall(std::string name);
   Ref ParseCharPrimary();
+  size_t ChooseAt(size_t& braced) const;
+  void SkipEmptyGroups();
   Ref ParseChoose();
   Ref ParseEvent(std::string name, bool any);
   Ref ParseBracket();

@@ -132,17 +132,31 @@ Ref Parser::ParseWord() {
   return symbol;
 }
 
-// {}_7C_2, ^7C_2, {}_{n}P_{k}: kNoRef, with nothing read, for anything else.
-Ref Parser::ParseChoose() {
+// Where the upper number of {}_7C_2, ^7C_2, {}_{n}P_{k} stands; 0 for anything else. `braced`: 1 when it has braces.
+size_t Parser::ChooseAt(size_t& braced) const {
   const size_t open = IsChar('{') && IsChar('}', 1) ? 2 : 0;
-  if (!IsChar('_', open) && !IsChar('^', open)) return kNoRef;
-  const size_t braced = IsChar('{', open + 1) ? 1 : 0;
+  if (!IsChar('_', open) && !IsChar('^', open)) return 0;
+  braced = IsChar('{', open + 1) ? 1 : 0;
   const size_t at = open + 1 + braced;
   const bool one = IsInteger(at) || (At(at).kind == Tok::kWord && At(at).text.size() == 1);
   const size_t letter = at + 1 + braced;
-  if (!one || (braced == 1 && !IsChar('}', at + 1)) || At(letter).kind != Tok::kWord) return kNoRef;
-  const std::string kind = At(letter).text;
-  if ((kind != "C" && kind != "P") || !IsChar('_', letter + 1)) return kNoRef;
+  if (!one || (braced == 1 && !IsChar('}', at + 1)) || At(letter).kind != Tok::kWord) return 0;
+  const std::string& kind = At(letter).text;
+  return (kind == "C" || kind == "P") && IsChar('_', letter + 1) ? at : 0;
+}
+
+// Braces around nothing say nothing in front of and behind an operand ("5{}", "\pi{}"); they are no operand.
+void Parser::SkipEmptyGroups() {
+  size_t braced = 0;
+  while (IsChar('{') && IsChar('}', 1) && ChooseAt(braced) == 0) pos_ += 2;
+}
+
+// kNoRef, with nothing read, for anything but the forms of ChooseAt.
+Ref Parser::ParseChoose() {
+  size_t braced = 0;
+  const size_t at = ChooseAt(braced);
+  if (at == 0) return kNoRef;
+  const std::string kind = At(at + 1 + braced).text;
   pos_ += at;
   const Ref n = ParseArgument(true);
   pos_ += braced + 2;
@@ -244,10 +258,7 @@ Ref Parser::ParseGroup() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
   Next();
-  if (IsChar('}')) {
-    Next();
-    return tree_.Number(Rational(1));
-  }
+  if (IsChar('}')) return Fail("an empty group");
   const int bars = std::exchange(bars_, 0);
   const Ref inside = ParseList(false);
   bars_ = bars;

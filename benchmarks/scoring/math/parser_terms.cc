@@ -28,6 +28,7 @@ Ref Parser::ParseAdditive() {
   if (TooDeep()) return Fail("nested too deep");
   std::vector<Ref> terms;
   bool first = true;
+  SkipEmptyGroups();
   while (!failed_) {
     char sign = '+';
     if (IsChar('+') || IsChar('-')) {
@@ -215,7 +216,9 @@ Ref Parser::ParseTerm() {
       explicit_times = false;
       if (MultiElement(factors.back())) break;
       if (At().gap == Gap::kQuad) break;
-      if (IsNumber() && tree_.Is(factors.back(), Kind::kNumber) && tokens_[pos_ - 1].kind == Tok::kNumber) {
+      const bool glued = tokens_[pos_ - 1].kind == Tok::kNumber ||
+                         (pos_ > 1 && tokens_[pos_ - 1].text == "}" && tokens_[pos_ - 2].text == "{");
+      if (IsNumber() && tree_.Is(factors.back(), Kind::kNumber) && glued) {
         return Fail("two numbers side by side");
       }
     } else {
@@ -246,6 +249,7 @@ Ref Parser::ParseTerm() {
 Ref Parser::ParseFactor() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
+  SkipEmptyGroups();
   const bool currency = IsCommand("$");
   if (currency) Next();
   const bool negative = currency && IsChar('-');
@@ -338,6 +342,7 @@ Ref Parser::ParseArcMinutes(Ref degrees) {
 Ref Parser::ParsePostfix(Ref base, bool from_number) {
   for (int marks = 0; base != kNoRef && !failed_; ++marks) {
     if (marks > kMaxPostfix) return Fail("too many marks behind an operand");
+    SkipEmptyGroups();
     if (IsChar('^') || (IsChar('*') && IsChar('*', 1))) {
       pos_ += IsChar('^') ? 1 : 2;
       base = ParseExponent(base);

@@ -74,6 +74,9 @@ Result Comparer::CompareValues(Ref a, Ref b) {
                                                                             : Different("undefined");
   }
   if (DecimalEqual(a, b) || DecimalEqual(b, a)) return Equal("decimal");
+  if (const auto x = ExactValue(tree_, a, work_)) {
+    if (const auto y = ExactValue(tree_, b, work_)) return *x == *y ? Equal("exact") : Different("exact");
+  }
   switch (CompareExactly(tree_, a, b)) {
     case Exact::kEqual:
       return Equal("exact");

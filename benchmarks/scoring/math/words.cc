@@ -82,7 +82,7 @@ constexpr std::array<string_view, 62> kAnswers = {
     "ответ:", "ответ —", "ответ -", "odpowiedź:", "cevap:", "đáp án:", "đáp án là", "jawaban:", "jawabannya adalah",
     "jibu ni"};
 
-constexpr std::array<string_view, 45> kAnswersMore = {"câu trả lời là",
+constexpr std::array<string_view, 50> kAnswersMore = {"câu trả lời là",
                                                       "câu trả lời:",
                                                       "odpowiedź to",
                                                       "cevap ",
@@ -126,7 +126,12 @@ constexpr std::array<string_view, 45> kAnswersMore = {"câu trả lời là",
                                                       "résultat est",
                                                       "คำตอบ:",
                                                       "సమాధానం:",
-                                                      "απάντηση:"};
+                                                      "απάντηση:",
+                                                      "correct option is",
+                                                      "correct choice is",
+                                                      "correct letter is",
+                                                      "right option is",
+                                                      "right choice is"};
 
 std::optional<int64_t> WordUnderThousand(string_view text) {
   int64_t total = 0;

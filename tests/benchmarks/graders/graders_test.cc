@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "common/errors.h"
 #include "tests/support/graders.h"
 
 namespace iha::benchmarks {
@@ -31,6 +34,36 @@ TEST(Graders, EachAnswerJoinsTheFirstRepresentativeThatItEquals) {
               ElementsAre(0, 0, 2, 0));
   EXPECT_THAT(GroupsOf(graders.GradeSamples("math.hendrycks", "\\frac12", {"$0.5$", "$\\frac{1}{2}$", "$2$"})),
               ElementsAre(0, 0, 2));
+}
+
+TEST(Graders, LettersAreGroupedByTheLetter) {
+  Graders graders;
+  const auto grades = graders.GradeSamples(
+      "math.robust", "B",
+      {"The correct option is B because 3 > 2.", "C, since 3 > 2.", "\\boxed{B}", "B is wrong, the value is 2."});
+  EXPECT_THAT(GroupsOf(grades), ElementsAre(0, 1, 0, 3));
+  EXPECT_EQ(grades[0].extracted, "B");
+  EXPECT_EQ(grades[0].score, (Score{1, 1}));
+  EXPECT_EQ(grades[3].score, (Score{0, 1}));
+}
+
+// Groups of 3000 different numbers took a comparison of each pair.
+TEST(Graders, GroupsByKeyAreThoseByPairs) {
+  Graders graders;
+  std::vector<std::string> texts = {"\\boxed{2/2}", "\\boxed{0.50}"};
+  for (int i = 0; i < 3000; ++i) texts.push_back(fmt::format("{}", i % 2000 + 1));
+  const auto start = std::chrono::steady_clock::now();
+  for (const char* metric : {"math.robust", "gsm8k.robust", "gsm8k.flexible_extract"}) {
+    const std::vector<int32_t> groups = GroupsOf(graders.GradeSamples(metric, "1", texts));
+    EXPECT_EQ(groups[2], metric == std::string("gsm8k.flexible_extract") ? 2 : 0) << metric;
+    EXPECT_EQ(groups[3], metric == std::string("gsm8k.flexible_extract") ? 0 : 3) << metric;
+    for (size_t i = 4; i < texts.size(); ++i) {
+      const size_t first = i < 2002 ? i : i - 2000;
+      ASSERT_EQ(groups[i], first == 2 || first == 3 ? groups[first] : static_cast<int32_t>(first))
+          << metric << " " << i;
+    }
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Graders, SymPyMetricsGradeAndGroupLikeTheOthers) {

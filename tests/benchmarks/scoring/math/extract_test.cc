@@ -71,6 +71,116 @@ TEST(ExtractMath, EachStepByExample) {
   }
 }
 
+TEST(ExtractMath, BracesAroundNothingAreNoAnswer) {
+  for (const char* text :
+       {"\\boxed{}", "The answer is $\\boxed{}$.", "$\\boxed{}$", "\\boxed{ }", "\\boxed{\\,}", "\\boxed{\\text{}}",
+        "$$", "The final answer is $\\boxed{}$. I hope it is correct.", "\\(\\)", "{}", "<answer>\\boxed{}</answer>"}) {
+    EXPECT_FALSE(ExtractMathAnswer(text).found()) << text << " gives " << ExtractMathAnswer(text).text;
+    EXPECT_FALSE(JudgeMath("1", text).equal()) << text;
+    EXPECT_FALSE(JudgeMath(text, "1").equal()) << text;
+  }
+  EXPECT_EQ(ExtractMathAnswer("\\boxed{12}, in a box: \\boxed{}").text, "12");
+}
+
+TEST(ExtractMath, WordsAboutAnAnswerAreNone) {
+  for (const char* remark :
+       {"The final answer is correct.", "I hope the final answer is correct.", "The final answer is verified.",
+        "The final answer is in simplest form.", "The final answer is boxed above.", "Final answer: see above.",
+        "The final answer is correct because 3 + 4 = 7.", "The final answer is already given above.",
+        "The final answer is an integer.", "The final answer is simplified.", "The final answer is as stated.",
+        "The final answer is clearly reasonable.", "The final answer is therefore boxed.",
+        "The final answer is not 15.", "The final answer is in simplest form because 3 and 4 are coprime."}) {
+    for (const char* before : {"\\boxed{12}. ", "So $x = \\boxed{12}$.\n\n", "The answer is 12. ", "Answer: 12\n",
+                               "The final answer is 12. "}) {
+      const std::string text = std::string(before) + remark;
+      EXPECT_TRUE(JudgeMath("12", text).equal()) << text << " gives " << ExtractMathAnswer(text).text;
+    }
+  }
+  EXPECT_EQ(ExtractMathAnswer("So x = 12. The answer is correct.").text, "12");
+  EXPECT_EQ(ExtractMathAnswer("\\boxed{3}. The final answer is twelve.").text, "twelve");
+  EXPECT_EQ(ExtractMathAnswer("\\boxed{3}. The final answer is B.").text, "B");
+  EXPECT_EQ(ExtractMathAnswer("The final answer is even.").text, "even");
+  EXPECT_EQ(ExtractMathAnswer("The answer is a circle.").text, "a circle");
+  EXPECT_EQ(ExtractMathAnswer("The answer is not possible.").text, "not possible");
+  EXPECT_EQ(ExtractMathAnswer("Rounded correctly, the answer is correct to two places: 3.14").text, "3.14");
+}
+
+TEST(ExtractMath, WhatTheAnswerIsNotIsNone) {
+  const Row rows[] = {
+      {"The answer isn't 15. It is 12.", "12", "last expression"},
+      {"The answer is not 15. It is 12.", "12", "last expression"},
+      {"It is 12. The answer is not 15.", "12", "last expression"},
+      {"The answer is not 15 but 12.", "12", "answer is"},
+      {"The answer isn't 15 but 12.", "12", "last expression"},
+      {"The answer is an integer. So 12.", "12", "last expression"},
+      {"The answer is 12. The answer is not 15.", "12", "answer is"},
+      {"The results are 3 and 4; the answer cannot be 15. We get $x = 12$.", "$x = 12$", "last expression"},
+  };
+  for (const Row& row : rows) {
+    const MathAnswer answer = ExtractMathAnswer(row.text);
+    EXPECT_EQ(answer.text, row.answer) << row.text;
+    EXPECT_EQ(answer.step, row.step) << row.text;
+  }
+}
+
+TEST(ExtractMath, QuantitiesAndRatiosInTheMiddleOfASentence) {
+  const Row rows[] = {
+      {"He walked for 2 hours and 30 minutes in total.", "2 hours and 30 minutes", "last expression"},
+      {"The answer is 2 hours and 30 minutes in total.", "2 hours and 30 minutes", "answer is"},
+      {"The person is 6 feet 2 inches tall.", "6 feet 2 inches", "last expression"},
+      {"The trip takes 2 hours 30 minutes, which is long.", "2 hours 30 minutes", "last expression"},
+      {"It took $2$ hours and $30$ minutes in all.", "$2$ hours and $30$ minutes", "last expression"},
+      {"The answer is $2$ hours and $30$ minutes.", "$2$ hours and $30$ minutes", "answer is"},
+      {"It took $2\\text{ hours }30\\text{ minutes}$ in all.", "$2\\text{ hours }30\\text{ minutes}$",
+       "last expression"},
+      {"The answer is 3 to 2 after that.", "3 to 2", "answer is"},
+      {"The ratio of boys to girls is 3 to 2 after that.", "3 to 2", "last expression"},
+      {"He has 2 dogs and 30 minutes.", "30", "last expression"},
+  };
+  for (const Row& row : rows) {
+    const MathAnswer answer = ExtractMathAnswer(row.text);
+    EXPECT_EQ(answer.text, row.answer) << row.text;
+    EXPECT_EQ(answer.step, row.step) << row.text;
+  }
+  EXPECT_TRUE(JudgeMath("150", "He walked for 2 hours and 30 minutes in total.").equal());
+  EXPECT_FALSE(JudgeMath("30", "He walked for 2 hours and 30 minutes in total.").equal());
+  EXPECT_TRUE(JudgeMath("150", "It took $2$ hours and $30$ minutes in all.").equal());
+  EXPECT_TRUE(JudgeMath("150", "It took $2\\text{ hours }30\\text{ minutes}$ in all.").equal());
+}
+
+TEST(ExtractMath, ALetterThatIsSaidToBeWrongIsNotChosen) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"I eliminate B, so it is C.", "C"},
+      {"The answer is not B. It is C.", "C"},
+      {"The correct option is B because 3 > 2.", "B"},
+      {"The correct option is A because 3 > 2.", "A"},
+      {"The correct option is B because C is too large.", "B"},
+      {"(A) is wrong, (B) is wrong, (D) is right.", "D"},
+  };
+  for (const auto& [text, letter] : rows) {
+    for (const char* gold : {"A", "B", "C", "D"}) {
+      EXPECT_EQ(JudgeMath(gold, text).equal(), std::string(gold) == letter) << text << " and " << gold;
+    }
+  }
+  for (const char* text : {"B is wrong, the value is 2.", "Not B.", "Option B can't be."}) {
+    EXPECT_FALSE(JudgeMath("B", text).equal()) << text;
+  }
+}
+
+TEST(ExtractMath, WhatIsShownIsWhatIsGraded) {
+  const char* chosen[] = {"The correct option is B because 3 > 2.", "B, since 3 > 2.", "So (B) holds, as 3 > 2",
+                          "The best fit is B. There are 2."};
+  for (const char* text : chosen) {
+    EXPECT_EQ(GradedAnswer("B", text).text, "B") << text;
+    EXPECT_TRUE(JudgeMath("B", text).equal()) << text;
+    EXPECT_EQ(GradedAnswer("C", text).text, "B") << text;
+    EXPECT_FALSE(JudgeMath("C", text).equal()) << text;
+  }
+  EXPECT_EQ(GradedAnswer("B", "B is wrong, the value is 2.").text, "2");
+  EXPECT_FALSE(JudgeMath("B", "B is wrong, the value is 2.").equal());
+  EXPECT_EQ(GradedAnswer("5", "So (B) holds, as 3 > 2").text, ExtractMathAnswer("So (B) holds, as 3 > 2").text);
+}
+
 TEST(ExtractMath, StatementsInLanguagesWhoseAnswersAreTheLastNumber) {
   for (const char* text :
        {"答案：12", "Die Antwort ist 12", "Ответ: x = 12", "정답은 12입니다", "A resposta é 12", "Odpowiedź: 12",

@@ -61,6 +61,14 @@ TEST(MathHostile, WorkIsBounded) {
       "\\gcd(10^{400},10^{399}+1)",
       "\\binom{10^9}{5\\cdot10^8}",
       Repeat("(a+", 100) + "b" + Repeat(")^2", 100),
+      "\\sum_{k=1}^{300}\\sum_{j=1}^{300}\\frac{1}{k^{90}+j^{90}}",
+      "(" + Repeat("\\sum_{k=1}^{300}\\frac{1}{k^{99}},", 90) + "1)",
+      Repeat("14000!,", 200) + "1",
+      "(3000.5)!+(2999.5)!-e^{5000}",
+      "\\sin(e^{5000})+\\cos(e^{5000.5})+\\ln(3000.5!)",
+      Repeat("The final answer is correct. ", 5000),
+      Repeat("\\boxed{}", 50000),
+      Repeat("{}", 20000) + "5" + Repeat("{}", 20000),
   };
   for (const std::string& input : inputs) {
     const std::string shown = input.substr(0, 40);

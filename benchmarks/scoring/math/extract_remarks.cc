@@ -1,0 +1,144 @@
+// Which statements say no value (extract_shape.h).
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "benchmarks/scoring/math/extract_shape.h"
+#include "benchmarks/scoring/math/words.h"
+
+namespace iha::scoring::math {
+namespace {
+
+using std::string_view;
+using Words = std::unordered_set<string_view>;
+
+constexpr size_t kNone = string_view::npos;
+constexpr size_t kLooked = 12;  // words of a statement
+
+// Judgements of an answer. They end a statement, or a reason follows.
+bool IsJudgement(string_view word) {
+  static const auto* const kWords =
+      new Words{"correct",  "right",   "wrong",     "incorrect",  "verified",   "confirmed",  "checked",
+                "boxed",    "valid",   "validated", "consistent", "reasonable", "unique",     "accurate",
+                "complete", "obvious", "clear",     "simplified", "plausible",  "acceptable", "good"};
+  return kWords->contains(word);
+}
+
+bool LeadsReason(string_view word) {
+  static const auto* const kWords =
+      new Words{"because", "since", "as",    "and",  "by",    "so",   "in",    "with",  "for",       "above", "below",
+                "now",     "too",   "also",  "if",   "that",  "here", "but",   "given", "according", "up",    "then",
+                "indeed",  "at",    "which", "from", "using", "when", "after", "only",  "or"};
+  return kWords->contains(word);
+}
+
+// Words that point to where the answer stands, or say what kind of thing it is.
+bool Points(string_view word) {
+  static const auto* const kWords = new Words{
+      "above",     "below",    "see",       "shown",     "given",     "stated",      "as",        "in",      "already",
+      "exact",     "obtained", "found",     "what",      "here",      "ready",       "expressed", "written", "provided",
+      "indicated", "marked",   "enclosed",  "listed",    "derived",   "based",       "same",      "that",    "this",
+      "easy",      "simple",   "presented", "displayed", "mentioned", "highlighted", "expected",  "desired", "required",
+      "therefore", "thus",     "now",       "supposed",  "going",     "likely",      "probably"};
+  return kWords->contains(word);
+}
+
+bool NamesAKind(string_view word) {
+  static const auto* const kWords =
+      new Words{"integer",  "number",     "fraction",   "decimal",  "value",  "expression", "multiple",
+                "integers", "percentage", "polynomial", "quantity", "answer", "result",     "solution"};
+  return kWords->contains(word);
+}
+
+// In lower case, up to a reason.
+std::vector<std::string> WordsOf(string_view text) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < text.size() && words.size() < kLooked;) {
+    size_t end = i;
+    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+    if (end > i) words.push_back(LowerAscii(text.substr(i, end - i)));
+    i = std::max(end, i + 1);
+  }
+  return words;
+}
+
+string_view WithoutReason(string_view text) {
+  const std::string lower = LowerAscii(text);
+  for (const string_view word : {" because ", " since ", " as "}) text = text.substr(0, lower.find(word));
+  return text;
+}
+
+}  // namespace
+
+bool SaysNothing(string_view text) {
+  constexpr string_view kMarks = "{}$ \t\r\n.,:;~*";
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] != '\\') {
+      if (kMarks.find(text[i]) == kNone) return false;
+      ++i;
+      continue;
+    }
+    size_t end = i + 1;
+    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+    const string_view name = text.substr(i + 1, end - i - 1);
+    if (name.empty()) {
+      if (end < text.size() && string_view("()[],;:! \n").find(text[end]) == kNone) return false;
+      i = std::min(end + 1, text.size());
+      continue;
+    }
+    static const auto* const kDress =
+        new Words{"boxed", "fbox", "text", "textbf", "mathrm", "mathbf", "mbox", "quad", "qquad", "displaystyle"};
+    if (!kDress->contains(name)) return false;
+    i = end;
+  }
+  return true;
+}
+
+bool IsNegated(string_view statement) {
+  const std::string lower = LowerAscii(statement.substr(0, 8));
+  if (!lower.starts_with("not ") && lower != "not") return false;
+  const string_view rest = TrimSpaces(statement.substr(std::min<size_t>(4, statement.size())));
+  // "not possible", "not defined" are answers.
+  const bool lone = !rest.empty() && IsAsciiLetter(rest[0]) && (rest.size() == 1 || !IsAsciiLetter(rest[1]));
+  return rest.empty() || !IsAsciiLetter(rest[0]) || lone || IsRemark(rest);
+}
+
+bool IsRemark(string_view statement) {
+  statement = TrimSpaces(statement);
+  if (IsNegated(statement)) return true;
+  if (statement.empty() || !IsAsciiLetter(statement[0])) return false;
+  const std::vector<std::string> words = WordsOf(statement);
+  size_t first = 0;
+  const auto skips = [](string_view word) {
+    return word == "indeed" || word == "also" || word == "clearly" || word == "definitely" || word == "actually" ||
+           word == "therefore" || word == "thus" || word == "now" || word == "fully" || word == "already" ||
+           word == "the";
+  };
+  while (first + 1 < words.size() && skips(words[first])) ++first;
+  const std::string& word = words[first];
+  const bool last = first + 1 == words.size();
+  const Shape shape = ShapeOf(WithoutReason(statement));
+  const bool mathematics = shape.digits || shape.formula;
+  if (IsJudgement(word) && (last ? !mathematics : LeadsReason(words[first + 1]))) return true;
+  if (mathematics) return false;
+  if (Points(word)) return true;
+  const bool article = word == "a" || word == "an";
+  const size_t end = std::min(words.size(), first + 4);
+  return article &&
+         std::any_of(words.begin() + static_cast<ptrdiff_t>(first), words.begin() + static_cast<ptrdiff_t>(end),
+                     [](const std::string& w) { return NamesAKind(w); });
+}
+
+bool StatesValue(string_view answer) {
+  const Shape shape = ShapeOf(answer);
+  if (shape.digits || shape.formula) return true;
+  while (!answer.empty() && answer.back() == '.') answer.remove_suffix(1);
+  const std::string lower = LowerAscii(TrimSpaces(answer));
+  static const auto* const kWords =
+      new Words{"yes", "no", "true", "false", "undefined", "none", "even", "odd", "no solution", "infinitely many"};
+  return lower.size() == 1 || kWords->contains(lower) || NumberWord(lower).has_value() ||
+         PlainCommand(lower).has_value() || WeekdayOf(lower).has_value() || MonthOf(lower).has_value();
+}
+
+}  // namespace iha::scoring::math
