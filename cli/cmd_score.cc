@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -5,6 +7,7 @@
 #include "benchmarks/graders/lines.h"
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/eval_types.h"
 #include "common/flag_checks.h"
 #include "common/jsonl_tool.h"
 #include "common/nearest.h"
@@ -30,13 +33,30 @@ Json NumberOf(const scoring::Rational& value) {
 
 Json TextOrNull(const std::optional<std::string>& text) { return text.has_value() ? Json(*text) : Json(nullptr); }
 
+// A grader that gives no verdict within its limits, also alone: unscored, never wrong. What the line says of itself, a
+// gold that can't be read for one, makes it a bad line.
+bool NoVerdict(const absl::Status& status) {
+  return !status.ok() && !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status);
+}
+
+absl::Status Unscore(const char* verdict, const absl::Status& status, Json& out) {
+  out[verdict] = nullptr;
+  out["unscored"] = NameOf(Unscored::kGraderError);
+  out["reason"] = "grader error: no verdict within its limits, also alone: " + std::string(status.message());
+  return absl::OkStatus();
+}
+
 absl::Status ScoreStep(benchmarks::Graders& graders, const Flags& flags, const Json& in, Json& out) {
   std::string gold;
   std::string output;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetString(in, "output", output));
-  IHA_ASSIGN_OR_RETURN(const benchmarks::ScoreLineResult result,
-                       benchmarks::ScoreLine(graders, flags.metric, gold, output));
+  const absl::StatusOr<benchmarks::ScoreLineResult> scored = benchmarks::ScoreLine(graders, flags.metric, gold, output);
+  if (NoVerdict(scored.status())) {
+    out["extracted"] = nullptr;
+    return Unscore("correct", scored.status(), out);
+  }
+  IHA_ASSIGN_OR_RETURN(const benchmarks::ScoreLineResult result, scored);
   out["extracted"] = TextOrNull(result.extracted);
   out["correct"] = result.correct;
   out["reason"] = result.reason;
@@ -48,7 +68,9 @@ absl::Status EquivStep(benchmarks::Graders& graders, const Flags& flags, const J
   std::string answer;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetString(in, "answer", answer));
-  IHA_ASSIGN_OR_RETURN(const scoring::Equality equality, graders.Equal(flags.metric, gold, answer));
+  const absl::StatusOr<scoring::Equality> compared = graders.Equal(flags.metric, gold, answer);
+  if (NoVerdict(compared.status())) return Unscore("equal", compared.status(), out);
+  IHA_ASSIGN_OR_RETURN(const scoring::Equality equality, compared);
   out["equal"] = equality.equal;
   out["reason"] = equality.reason;
   return absl::OkStatus();
@@ -60,6 +82,7 @@ absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, const Js
   std::vector<std::string> outputs;
   IHA_RETURN_IF_ERROR(GetString(in, "gold", gold));
   IHA_RETURN_IF_ERROR(GetStrings(in, "outputs", outputs));
+  if (outputs.empty()) return InvalidArgument("field \"outputs\": is empty; expected one output or more");
   const int64_t k = flags.k == 0 ? static_cast<int64_t>(outputs.size()) : flags.k;
   IHA_ASSIGN_OR_RETURN(const benchmarks::VoteLineResult result,
                        benchmarks::VoteLine(graders, flags.metric, rule, k, gold, outputs));
@@ -78,12 +101,13 @@ struct LineCommand {
   std::string field;
   std::string family;  // metrics that begin so
   LineStep step;
+  std::string without = "";  // a metric that it can't take
 };
 
-std::vector<std::string> MetricsOf(const std::string& family) {
+std::vector<std::string> MetricsOf(const std::string& family, const std::string& without = "") {
   std::vector<std::string> names;
   for (const benchmarks::GraderInfo& metric : benchmarks::Graders::List()) {
-    if (metric.name.starts_with(family)) names.push_back(metric.name);
+    if (metric.name.starts_with(family) && metric.name != without) names.push_back(metric.name);
   }
   return names;
 }
@@ -103,8 +127,12 @@ std::string Listed(const std::vector<std::string>& names) {
 }
 
 // An unknown metric is a mistake of the command, not of each line.
-absl::Status CheckMetric(const std::string& metric, const std::string& family) {
-  const std::vector<std::string> known = MetricsOf(family);
+absl::Status CheckMetric(const std::string& metric, const LineCommand& line) {
+  if (!line.without.empty() && metric == line.without) {
+    return InvalidArgument("metric {}: its gold is a pattern, no answer to compare with another; expected one of {}",
+                           metric, fmt::join(MetricsOf(line.family, line.without), ", "));
+  }
+  const std::vector<std::string> known = MetricsOf(line.family, line.without);
   if (std::find(known.begin(), known.end(), metric) != known.end()) return absl::OkStatus();
   return UnknownName("metric", metric, known);
 }
@@ -122,7 +150,7 @@ absl::StatusOr<std::unique_ptr<benchmarks::Graders>> OpenGraders(const Command& 
 }
 
 int RunLines(const LineCommand& line, const Flags& flags, const Command& command) {
-  if (const absl::Status status = CheckMetric(flags.metric, line.family); !status.ok()) {
+  if (const absl::Status status = CheckMetric(flags.metric, line); !status.ok()) {
     return FailUsage(line.name, status);
   }
   const auto graders = OpenGraders(command, flags.metric);
@@ -135,7 +163,7 @@ int RunLines(const LineCommand& line, const Flags& flags, const Command& command
 
 int RunVote(const Flags& flags, const Command& command) {
   if (const auto rule = scoring::ParseVoteRule(flags.rule); !rule.ok()) return FailUsage("vote", rule.status());
-  return RunLines({"vote", "outputs", "", VoteStep}, flags, command);
+  return RunLines({"vote", "outputs", "", VoteStep, ""}, flags, command);
 }
 
 CLI::App* AddLines(CLI::App& parent, Command& command, const std::shared_ptr<Flags>& flags, LineCommand line,
@@ -144,7 +172,7 @@ CLI::App* AddLines(CLI::App& parent, Command& command, const std::shared_ptr<Fla
   const std::string gives = line.field == "answer" ? "\"equal\"" : "\"extracted\",\"correct\"";
   CLI::App* sub = parent.add_subcommand(
       name, fmt::format("{{\"id\",\"gold\",\"{}\"}} to {{\"id\",{},\"reason\"}}", line.field, gives));
-  sub->add_option("--metric", flags->metric, Listed(MetricsOf(line.family)))->required();
+  sub->add_option("--metric", flags->metric, Listed(MetricsOf(line.family, line.without)))->required();
   sub->footer("Example:\n  " + example);
   sub->callback([flags, &command, line = std::move(line)] { command.exit_code = RunLines(line, *flags, command); });
   return sub;
@@ -164,14 +192,14 @@ void AddScore(CLI::App& app, Command& command) {
                             "echo '{\"id\":1,\"gold\":\"1/2\",\"output\":\"so 0.5\"}' | iha-eval score math --metric "
                             "math.robust");
   CLI::App* equiv =
-      AddLines(*score, command, flags, {"score equiv", "answer", "", EquivStep},
+      AddLines(*score, command, flags, {"score equiv", "answer", "", EquivStep, "regex"},
                "echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
                "math.robust");
 
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
   vote->add_option("--metric", flags->metric, "extracts and grades:\n" + Listed(MetricsOf("")))->required();
   vote->add_option("--rule", flags->rule, "ns_tie_mean, first_seen or lm_eval");
-  vote->add_option("--k", flags->k, "samples that vote; 0 = all of the line")->check(WholeNumber(0, INT64_MAX));
+  vote->add_option("--k", flags->k, "samples that vote; default: all of the line")->check(WholeNumber(1, INT64_MAX));
   vote->footer(
       "Example:\n  echo '{\"id\":1,\"gold\":\"7\",\"outputs\":[\"#### 7\",\"#### 7\",\"#### 8\"]}' | "
       "iha-eval vote --metric gsm8k.robust --rule ns_tie_mean --k 3");

@@ -389,6 +389,36 @@ TEST_F(BadInput, WhatCanNotBeReadOrWrittenIsNeverDone) {
   into_full_disk("iha-tool machine-peak --threads 1");
 }
 
+TEST_F(BadInput, AQuestionThatItsGraderGivesUpIsUnscored) {
+  std::filesystem::copy_file(testing::ProgramPath("iha-eval"), Path("iha-eval"));
+  Write("iha-grader", "#!/bin/sh\nread line\nexit 1\n");
+  std::filesystem::permissions(Path("iha-grader"), std::filesystem::perms::owner_all);
+  for (const auto& [command, field, verdict] :
+       {std::tuple("math", "output", "\"extracted\":null,\"correct\""), std::tuple("equiv", "answer", "\"equal\"")}) {
+    const RunResult result = RunProgram({Path("iha-eval"), "score", command, "--metric", "math.robust"},
+                                        fmt::format("{{\"id\":1.10,\"gold\":\"5\",\"{}\":\"5\"}}\n", field));
+    EXPECT_EQ(result.exit.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(fmt::format("{{\"id\":1.10,{}:null,\"unscored\":\"grader_error\"", verdict)));
+  }
+}
+
+TEST_F(BadInput, VotesSayWhatTheyMiss) {
+  const std::vector<std::string> vote = {"iha-eval", "vote", "--metric", "gsm8k.robust"};
+  Expect(vote, 3, "line 1: field \"outputs\": is empty", "{\"gold\":\"1\",\"outputs\":[]}");
+  std::vector<std::string> none = vote;
+  none.insert(none.end(), {"--k", "0"});
+  Expect(none, 2, "--k: found \"0\"", "{}");
+  Expect({"iha-eval", "score", "equiv", "--metric", "regex"}, 2, "metric regex: its gold is a pattern", "{}");
+}
+
+TEST_F(BadInput, AClosedStdinAndEmptyNamesAreNamed) {
+  const RunResult closed =
+      RunProgram({"/bin/sh", "-c", testing::ProgramPath("iha-eval") + " score gsm8k --metric gsm8k.robust <&-"});
+  EXPECT_EQ(closed.exit.code, 3);
+  EXPECT_THAT(closed.err, HasSubstr("stdin: is closed"));
+  Expect({"iha-eval", "score", "gsm8k", "--metric", "gsm8k.robust", ""}, 3, "found an empty name, expected a file");
+}
+
 TEST_F(BadInput, EquivalenceCarriesKeysAndNamesItsRule) {
   const RunResult result =
       RunProgram({"iha-eval", "score", "equiv", "--metric", "math.robust"},
