@@ -4,6 +4,8 @@
 
 #include "model/device/device_backend.h"
 #include "model/device/device_cache.h"
+#include "model/device/emulated_backend.h"
+#include "model/device/emulated_runtime.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/model/transformer/runner.h"
 #include "tests/support/temp_dir.h"
