@@ -10,6 +10,7 @@
 #include "kernels/mlp/mlp_gpu.h"
 #include "kernels/rmsnorm/rmsnorm_gpu.h"
 #include "kernels/support/small_float.h"
+#include "model/activation.h"
 #include "model/device/device_attention.h"
 #include "model/step_check.h"
 
@@ -18,20 +19,6 @@ namespace {
 
 using checkpoint::Checkpoint;
 using checkpoint::ModelConfig;
-
-kernels::Activation ActivationOf(checkpoint::Activation activation) {
-  switch (activation) {
-    case checkpoint::Activation::kSilu:
-      return kernels::Activation::kSilu;
-    case checkpoint::Activation::kGeluErf:
-      return kernels::Activation::kGeluErf;
-    case checkpoint::Activation::kGeluTanh:
-      return kernels::Activation::kGeluTanh;
-    case checkpoint::Activation::kRelu:
-      return kernels::Activation::kRelu;
-  }
-  std::abort();  // the switch is complete
-}
 
 struct Block {
   DeviceAttention attention;

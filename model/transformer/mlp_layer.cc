@@ -2,28 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "common/status_macros.h"
+#include "model/activation.h"
 
 namespace iha::model {
-namespace {
-
-kernels::Activation ActivationOf(checkpoint::Activation activation) {
-  switch (activation) {
-    case checkpoint::Activation::kSilu:
-      return kernels::Activation::kSilu;
-    case checkpoint::Activation::kGeluErf:
-      return kernels::Activation::kGeluErf;
-    case checkpoint::Activation::kGeluTanh:
-      return kernels::Activation::kGeluTanh;
-    case checkpoint::Activation::kRelu:
-      return kernels::Activation::kRelu;
-  }
-  std::abort();  // the switch is complete
-}
-
-}  // namespace
 
 absl::StatusOr<MlpLayer> MlpLayer::Make(const checkpoint::ModelConfig& config, int64_t layer, const Packer& packer) {
   MlpLayer self;
