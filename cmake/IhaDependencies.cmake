@@ -1,4 +1,16 @@
-# Everything we link that is not ours. All of it comes from Debian packages (./dev deps build).
+# Everything we link that is not ours. All of it comes from Debian packages (./dev deps build), or for engine-only builds
+# on hosts without them from the folder that ./dev gpu-bundle packs.
+set(IHA_BUNDLE "" CACHE PATH "That folder; empty: .gpu-bundle of the checkout where Abseil is not installed, else none")
+if(IHA_ENGINE_ONLY AND NOT IHA_BUNDLE AND EXISTS "${CMAKE_SOURCE_DIR}/.gpu-bundle/lib")
+  find_package(absl QUIET)
+  if(NOT absl_FOUND)
+    set(IHA_BUNDLE "${CMAKE_SOURCE_DIR}/.gpu-bundle")
+  endif()
+endif()
+if(IHA_BUNDLE)
+  include(IhaBundle)
+  return()
+endif()
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(fmt REQUIRED)

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, within ten minutes (called by `./dev gpu`).
+#
+# A line for each step: its verdict, seconds and last line; its output is in build/gpu/log/. A step that runs longer than
+# its share, or would end after the ten minutes, fails; the others still run. Speeds are printed in full.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+log=build/gpu/log
+whole=580 failed=0
+mkdir -p "$log"
+
+# step NAME SECONDS COMMAND...
+step() {
+  local name=$1 limit=$2 begin=$SECONDS verdict=passed
+  shift 2
+  [ $((whole - SECONDS)) -gt "$limit" ] || limit=$((whole - SECONDS))
+  if [ "$limit" -lt 1 ]; then
+    verdict=FAILED
+    echo "no time is left" >"$log/$name"
+  else
+    timeout -k 5 "$limit" "$@" >"$log/$name" 2>&1 || verdict=FAILED
+  fi
+  [ $verdict = passed ] || failed=1
+  local last
+  last=$(grep -v '^$' "$log/$name" | tail -n 1)
+  case $verdict$last in passedskipped:*) verdict=skipped ;; esac
+  printf '%-12s %-7s %4d s  %s\n' "$name" "$verdict" $((SECONDS - begin)) "$last"
+}
+
+build() {
+  mkdir -p build/gpu
+  [ -e build/gpu/build.ninja ] || cmake --preset gpu || return 1
+  # Without gRPC, Protobuf and SQLite, which hosts with GPUs often lack.
+  ninja -C build/gpu iha_cuda_backend test_cuda_runtime test_cuda_module test_gpu_kernels_cuda test_device_cuda \
+    gpu_bench iha-tool
+}
+sanitizer() {
+  command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer on PATH"; return 0; }
+  compute-sanitizer --tool "$1" --error-exitcode 9 build/gpu/tests/test_gpu_kernels_cuda --gtest_brief=1 \
+    --gtest_filter='RmsNormGpu.*:RopeGpu.*:Elementwise*:IhaMixRopeGpu.TokensDoNotSeeTheBatch'
+}
+oracles() {
+  local oracle found=()
+  for oracle in "${IHA_EVAL_CASES:-/nonexistent}"/{hf_families,attention_oracles}/*/expected.safetensors; do
+    [ ! -e "$oracle" ] || found+=("${oracle%/*}")
+  done
+  [ ${#found[@]} -gt 0 ] || { echo "skipped: no data root"; return 0; }
+  # A report a line: of thousands of characters, hence the count.
+  build/gpu/bin/iha-tool check-oracle --device cuda "${found[@]}" && echo "${#found[@]} checkpoints within their tolerance"
+}
+export -f build sanitizer oracles
+
+step build 330 bash -c build
+tests=build/gpu/tests
+step runtime 20 "$tests/test_cuda_runtime" --gtest_brief=1
+step module 30 "$tests/test_cuda_module" --gtest_brief=1
+# One process a binary: each new one would make its own context on the GPU.
+step kernels 120 "$tests/test_gpu_kernels_cuda" --gtest_brief=1
+step models 120 "$tests/test_device_cuda" --gtest_brief=1
+step oracles 90 bash -c oracles
+step memcheck 60 bash -c 'sanitizer memcheck'
+step racecheck 60 bash -c 'sanitizer racecheck'
+step speeds 60 build/gpu/bin/gpu_bench
+printf '\n'
+cat "$log/speeds"
+[ $failed = 0 ] || { printf 'gpu: a step failed; logs: %s/\n' "$log" >&2; exit 1; }
