@@ -87,9 +87,19 @@ absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, const Js
   IHA_ASSIGN_OR_RETURN(const benchmarks::VoteLineResult result,
                        benchmarks::VoteLine(graders, flags.metric, rule, k, gold, outputs));
   out["winner"] = TextOrNull(result.winner);
-  out["correct"] = NumberOf(result.correct);
-  out["tie"] = NumberOf(result.tie);
+  if (result.given_up > 0) {
+    out["correct"] = nullptr;
+    out["tie"] = nullptr;
+  } else {
+    out["correct"] = NumberOf(result.correct);
+    out["tie"] = NumberOf(result.tie);
+  }
   out["invalid"] = result.invalid;
+  if (result.given_up == 0) return absl::OkStatus();
+  out["unscored"] = NameOf(Unscored::kGraderError);
+  out["given_up"] = result.given_up;
+  out["reason"] = fmt::format("grader error: no verdict within its limits, also alone, on {} of {} outputs",
+                              result.given_up, outputs.size());
   return absl::OkStatus();
 }
 

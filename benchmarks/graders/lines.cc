@@ -58,13 +58,27 @@ absl::StatusOr<VoteLineResult> VoteLine(Graders& graders, const std::string& met
   IHA_RETURN_IF_ERROR(Graders::Find(metric).status());
   const std::vector<SampleGrade> grades = graders.GradeSamples(metric, gold, outputs);
   std::vector<const SampleGrade*> all;
+  VoteLineResult result;
   for (const SampleGrade& grade : grades) {
     if (grade.unscored == Unscored::kGraderUnavailable) return FailedPrecondition("{}", grade.reason);
-    if (grade.unscored != Unscored::kScored) return InvalidArgument("{}", grade.reason);
+    if (grade.unscored != Unscored::kScored) {
+      ++result.given_up;
+    } else if (!grade.valid) {
+      ++result.invalid;
+    }
     all.push_back(&grade);
   }
   IHA_ASSIGN_OR_RETURN(VoteResult vote, scoring::Vote(RuleFor(rule, metric), k, BallotsOf(all)));
-  return VoteLineResult{std::move(vote.winner), std::move(vote.value), std::move(vote.tie), vote.invalid};
+  if (result.given_up > 0) {
+    // A gold that can't be read gives up each of them, and is a mistake of the line.
+    const absl::Status gold_read = graders.Judge(metric, gold, "").status();
+    if (absl::IsInvalidArgument(gold_read)) return gold_read;
+    return result;
+  }
+  result.winner = std::move(vote.winner);
+  result.correct = std::move(vote.value);
+  result.tie = std::move(vote.tie);
+  return result;
 }
 
 }  // namespace iha::benchmarks

@@ -29,8 +29,10 @@ struct VoteLineResult {
   scoring::Rational correct;  // in [0, 1]
   scoring::Rational tie;
   int32_t invalid = 0;
+  int32_t given_up = 0;  // outputs that the grader gave no verdict on, also alone; above 0 there is no vote: as in a
+                         // run, nobody knows what they would have changed
 };
-// InvalidArgument also for k outside 1..outputs.size(). What a grader could not judge is an error of the line.
+// InvalidArgument also for k outside 1..outputs.size() and for a gold that the metric can't read.
 absl::StatusOr<VoteLineResult> VoteLine(Graders& graders, const std::string& metric, scoring::VoteRule rule, int64_t k,
                                         const std::string& gold, const std::vector<std::string>& outputs);
 

@@ -118,24 +118,24 @@ absl::StatusOr<std::string> FindMathGuard() {
                      kGuardedMetric);
 }
 
-absl::StatusOr<std::string> MathGuard::AskOnce(const std::string& question) {
+absl::StatusOr<std::string> MathGuard::AskOnce(const std::string& question, absl::Duration timeout) {
   if (helper_ == nullptr) {
     ChildOptions options;
     options.argv = {program_};
     options.limits = {{RLIMIT_CORE, 0}};
     IHA_ASSIGN_OR_RETURN(helper_, LineHelper::Start(options));
   }
-  absl::StatusOr<std::string> line = helper_->Exchange(question, timeout_);
+  absl::StatusOr<std::string> line = helper_->Exchange(question, timeout);
   if (!line.ok()) helper_.reset();
   return line;
 }
 
 absl::StatusOr<std::string> MathGuard::Ask(const std::string& question) {
   const std::lock_guard lock(mutex_);
-  absl::StatusOr<std::string> line = AskOnce(question);
+  absl::StatusOr<std::string> line = AskOnce(question, timeout_);
   if (line.ok() || absl::IsNotFound(line.status())) return line;
   helper_.reset();
-  line = AskOnce(question);
+  line = AskOnce(question, 3 * timeout_);
   if (line.ok()) return line;
   return ResourceExhausted("math.robust: {}", std::string(line.status().message()));
 }

@@ -48,7 +48,7 @@ absl::Status SympyGraders::Start() {
   // Not -I: it would ignore the hash seed and the folder. The environment holds no other PYTHON variable.
   options.argv = {kPython, "-s", "-P", "-B", "-c", kSympyScript};
   options.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", kHashSeed, "PYTHONPATH=" + libraries_};
-  options.limits = {{RLIMIT_AS, kMemoryBytes}};
+  options.limits = {{RLIMIT_AS, kMemoryBytes}, {RLIMIT_CORE, 0}};
   absl::StatusOr<std::unique_ptr<LineHelper>> helper = LineHelper::Start(options);
   if (absl::IsNotFound(helper.status()) || absl::IsFailedPrecondition(helper.status())) {
     return FailedPrecondition("SymPy graders: {}; {}", std::string(helper.status().message()), kHowToInstall);
@@ -88,13 +88,18 @@ absl::StatusOr<SympyVerdict> SympyGraders::Ask(const std::string& question, absl
 absl::StatusOr<SympyVerdict> SympyGraders::Grade(std::string_view metric, GradeForm form, std::string_view gold,
                                                  std::string_view given) {
   if (!Knows(metric)) return InvalidArgument("SymPy graders: '{}' is none of theirs", metric);
-  const Json question = {
-      {"metric", metric}, {"form", form == GradeForm::kOutput ? "output" : "pair"}, {"gold", gold}, {"given", given}};
-  const std::string line = question.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  const auto question = [&](int cpu_seconds) {
+    const Json json = {{"metric", metric},
+                       {"form", form == GradeForm::kOutput ? "output" : "pair"},
+                       {"gold", gold},
+                       {"given", given},
+                       {"cpu_seconds", cpu_seconds}};
+    return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  };
   const std::lock_guard lock(mutex_);
-  absl::StatusOr<SympyVerdict> verdict = Ask(line, timeouts_.first);
+  absl::StatusOr<SympyVerdict> verdict = Ask(question(limits_.cpu_seconds), limits_.timeout);
   if (verdict.ok() || absl::IsFailedPrecondition(verdict.status())) return verdict;
-  return Ask(line, timeouts_.alone);
+  return Ask(question(limits_.cpu_seconds_alone), limits_.timeout_alone);
 }
 
 }  // namespace iha::benchmarks

@@ -8,9 +8,10 @@
 // pylatexenc 2.11: `./dev deps test` unpacks them into .deps/graders, `pip install --target DIR` makes another folder.
 // Rules: protocols.md section 2. SymPy's own answers can depend on Python's hash seed and on what it was asked before
 // ("0/0" against "0"): the seed is fixed and its caches are cleared for every question, so that a verdict depends on
-// nothing but the texts. The tools' clock limits are left out; a question that takes longer than the first limit is
-// asked again alone in a fresh helper. Thread-safe (one question at a time); blocking up to the two time-outs. Errors
-// of Grade: FailedPrecondition (no Python or libraries: the metric is unscored, "grader unavailable"; retry only after
+// nothing but the texts. The tools' clock limits are left out. Each question has a budget of the helper's CPU time, and
+// a time-out for a helper that neither answers nor computes; a question that spends either is asked again, alone, in a
+// fresh helper. Thread-safe (one question at a time); blocking up to the two time-outs. Errors of Grade:
+// FailedPrecondition (no Python or libraries: the metric is unscored, "grader unavailable"; retry only after
 // installing), DeadlineExceeded, ResourceExhausted or Unavailable (the question failed twice: "grader error", never a
 // wrong answer), InvalidArgument (unknown metric).
 #pragma once
@@ -40,17 +41,19 @@ struct SympyVerdict {
   std::string reason;  // which step decided, one line
 };
 
-// Crash guards, far above what any honest question needs.
-struct SympyTimeouts {
-  absl::Duration first = absl::Seconds(30);
-  absl::Duration alone = absl::Seconds(120);
+// Crash guards, above what any honest question needs (math.minerva's own tool gives up after 5 s by the clock).
+struct SympyLimits {
+  absl::Duration timeout = absl::Seconds(60);
+  absl::Duration timeout_alone = absl::Seconds(120);
+  int cpu_seconds = 5;
+  int cpu_seconds_alone = 10;
 };
 
 class SympyGraders {
  public:
   // `libraries`: the folder that holds them; "" = none, every Grade is FailedPrecondition. Starts nothing yet.
-  explicit SympyGraders(std::string libraries, const SympyTimeouts& timeouts = {})
-      : libraries_(std::move(libraries)), timeouts_(timeouts) {}
+  explicit SympyGraders(std::string libraries, const SympyLimits& limits = {})
+      : libraries_(std::move(libraries)), limits_(limits) {}
 
   static bool Knows(std::string_view metric);
 
@@ -62,7 +65,7 @@ class SympyGraders {
   absl::StatusOr<SympyVerdict> Ask(const std::string& question, absl::Duration timeout);
 
   const std::string libraries_;
-  const SympyTimeouts timeouts_;
+  const SympyLimits limits_;
   std::mutex mutex_;
   std::unique_ptr<LineHelper> helper_;  // null: not started, or lost
 };

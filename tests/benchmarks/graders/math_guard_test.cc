@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "benchmarks/graders/graders.h"
+#include "benchmarks/graders/lines.h"
 #include "common/file.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/roots.h"
@@ -74,19 +75,45 @@ TEST(MathGuard, AQuestionThatEndsItsChildIsAskedAgainAlone) {
   EXPECT_EQ(equal->reason, "ok");
 }
 
+TEST(MathGuard, AStoppedChildIsReplaced) {
+  const StandIn child(
+      "read line; if [ -e $0.seen ]; then echo x31 x6f6b; sleep 5; else touch $0.seen; kill -STOP $$; fi\n");
+  MathGuard guard(child.path(), absl::Seconds(1));
+  const auto equal = guard.Equal("1", "1");
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  EXPECT_EQ(equal->reason, "ok");
+}
+
 TEST(MathGuard, TwoDeathsOrNoAnswerAreGraderErrorsAndNeverWrong) {
-  for (const char* script : {"read line; kill -9 $$\n", "read line; exit 3\n", "sleep 60\n"}) {
+  for (const char* script :
+       {"read line; kill -9 $$\n", "read line; exit 3\n", "sleep 60\n", "read line; kill -STOP $$\n"}) {
     const StandIn child(script);
-    MathGuard guard(child.path(), absl::Seconds(1));
+    MathGuard guard(child.path(), absl::Milliseconds(500));
     EXPECT_TRUE(absl::IsResourceExhausted(guard.Judge("1", "1").status())) << script;
     Graders graders({.guard = child.path()});
-    if (std::string(script).starts_with("sleep")) continue;
+    if (!std::string(script).starts_with("read line; kill -9")) continue;
     const auto grades = graders.GradeSamples("math.robust", "1", {"1"});
     EXPECT_EQ(grades[0].unscored, Unscored::kGraderError);
   }
   const StandIn liar("read line; echo 1 2 3\n");
   MathGuard guard(liar.path());
   EXPECT_FALSE(guard.Judge("1", "1").ok());
+}
+
+TEST(MathGuard, GivenUpOutputsAreCountedApartAndTheLineHasNoVote) {
+  // Dies at each question but that of the first output.
+  const StandIn child(
+      "while read line; do case $line in *x31) echo x31 x31 x x31 x6f6b;; *) kill -9 $$;; esac; done\n");
+  Graders graders({.guard = child.path()});
+  const auto vote = VoteLine(graders, "math.robust", scoring::VoteRule::kNsTieMean, 2, "1", {"1", "2", "3"});
+  ASSERT_TRUE(vote.ok()) << vote.status();
+  EXPECT_EQ(vote->given_up, 2);
+  EXPECT_EQ(vote->invalid, 0);
+  EXPECT_FALSE(vote->winner.has_value());
+  EXPECT_FALSE(VoteLine(graders, "math.robust", scoring::VoteRule::kNsTieMean, 4, "1", {"1", "2", "3"}).ok());
+  // A gold that can't be read is no failure of the grader.
+  const auto gold = VoteLine(graders, "gsm8k.robust", scoring::VoteRule::kNsTieMean, 1, "no idea", {"#### 5"});
+  EXPECT_TRUE(absl::IsInvalidArgument(gold.status())) << gold.status();
 }
 
 // A limit that the whole session runs under, as batch systems set them, is no reason to grade nothing. Without the

@@ -71,7 +71,7 @@ TEST(SympyGraders, VerdictsDoNotDependOnWhatWasAskedBefore) {
 
 TEST(SympyGraders, HostileTextsAreAnswersOrErrorsAndTheGradersLiveOn) {
   IHA_REQUIRE_GRADERS(libraries);
-  SympyGraders graders(libraries, {.first = absl::Seconds(3), .alone = absl::Seconds(3)});
+  SympyGraders graders(libraries, {.cpu_seconds = 3, .cpu_seconds_alone = 3});
   const std::string hostile[] = {std::string(10000, '{'), "__import__('os').abort()", std::string("a\nb\0c", 5),
                                  "\xff\xfe", std::string(200000, '9')};
   for (const std::string& text : hostile) {
@@ -83,6 +83,24 @@ TEST(SympyGraders, HostileTextsAreAnswersOrErrorsAndTheGradersLiveOn) {
   const auto verdict = graders.Grade("math.prm800k", GradeForm::kPair, "1/2", "\\frac12");
   ASSERT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_TRUE(verdict->correct);
+}
+
+// Took the helper's two time-outs, 150 s: the clock was all that bounded it.
+TEST(SympyGraders, ATowerOfPowersIsBoundedByTheHelpersCpuTime) {
+  IHA_REQUIRE_GRADERS(libraries);
+  SympyGraders graders(libraries, {.cpu_seconds = 1, .cpu_seconds_alone = 1});
+  for (const char* metric : {"math.minerva", "math.prm800k"}) {
+    const auto tower = graders.Grade(metric, GradeForm::kPair, "1", "9^{9^{9^{9}}}");
+    if (tower.ok()) {
+      EXPECT_FALSE(tower->correct) << metric;  // prm800k refuses it before SymPy
+      continue;
+    }
+    EXPECT_TRUE(absl::IsUnavailable(tower.status())) << tower.status();  // by its CPU limit, not by the clock
+    EXPECT_NE(tower.status().message().find("CPU time limit"), std::string::npos) << tower.status();
+  }
+  const auto after = graders.Grade("math.minerva", GradeForm::kPair, "1/2", "\\frac{1}{2}");
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->correct);
 }
 
 TEST(SympyGraders, WithoutTheLibrariesEveryQuestionIsAFailedPrecondition) {
