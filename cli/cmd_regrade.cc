@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "benchmarks/graders/graders.h"
 #include "cli/command.h"
@@ -81,6 +82,28 @@ void PrintJob(const RegradedJob& job) {
   }
 }
 
+// For a shell, whatever the text holds.
+std::string Quoted(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./") == std::string::npos;
+  if (plain) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// How to see what was stored, once for each version.
+void PrintHow(const std::vector<RegradedJob>& jobs, const Flags& flags) {
+  std::set<std::string> versions;
+  for (const RegradedJob& job : jobs) {
+    if (job.after.empty() || !versions.insert(job.after).second) continue;
+    std::cout << TerminalSafe(fmt::format("its table: iha-eval table --db {} --sweep {} --grader {}", Quoted(flags.db),
+                                          job.job.sweep.Hex(), Quoted(job.after)))
+              << "\n";
+  }
+}
+
 int RunRegrade(const Flags& flags, const Command& command) {
   const auto jobs = Regrade(flags, command);
   if (!jobs.ok()) return Fail("regrade", jobs.status());
@@ -91,6 +114,7 @@ int RunRegrade(const Flags& flags, const Command& command) {
       PrintJob(job);
     }
   }
+  if (!flags.json) PrintHow(*jobs, flags);
   return kExitOk;
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/file.h"
 #include "model/fake_model.h"
+#include "tests/support/graders.h"
 #include "tests/support/programs.h"
 #include "tests/support/temp_dir.h"
 
@@ -150,6 +151,28 @@ TEST_F(StoreCommands, RegradeOfTheSameGradersWritesNothing) {
   Refuses({"iha-eval", "regrade", "--db", Path("no.db"), "--sweep", sweep_}, 3, "no.db");
   Refuses({"iha-eval", "regrade", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
   EXPECT_FALSE(ReadFile(Path("no.db")).ok());
+}
+
+// What was unscored for want of libraries is stored anew; the command that is printed shows it.
+TEST_F(StoreCommands, TheCommandThatRegradePrintsShowsItsTable) {
+  IHA_REQUIRE_GRADERS(libraries);
+  ASSERT_TRUE(WriteFileAtomic(Path("q.jsonl"), "{\"question\":\"q\",\"answer\":\"7\"}\n").ok());
+  const std::string db = Path("it's a file.db");
+  const RunResult run = RunProgram({"iha-eval", "run", "--model", Path("alpha"), "--bench",
+                                    "jsonl:" + Path("q.jsonl") + "?metric=math.prm800k", "--max-new-tokens", "8",
+                                    "--numerics", "fake", "--quiet", "--db", db, "--out", Path("r")});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("(0/1)"));
+  const std::string sweep = Json::parse(RunProgram({"iha-eval", "list", "--db", db, "--json"}).out)["sweep"];
+  const RunResult regraded = RunProgram({"iha-eval", "regrade", "--db", db, "--sweep", sweep, "--graders", libraries});
+  ASSERT_EQ(regraded.exit.code, 0) << regraded.err;
+  const size_t at = regraded.out.find("its table: iha-eval ");
+  ASSERT_NE(at, std::string::npos) << regraded.out;
+  const std::string command = regraded.out.substr(at + 11);
+  const RunResult table = RunProgram({"/bin/sh", "-c", std::string(IHA_PROGRAM_FOLDER "/") + command});
+  EXPECT_EQ(table.exit.code, 0) << command << table.err;
+  EXPECT_THAT(table.out, HasSubstr("0.0"));
+  EXPECT_THAT(table.out, Not(HasSubstr("(0/1)")));
 }
 
 TEST_F(StoreCommands, ExportAndBackupHoldTheSame) {
