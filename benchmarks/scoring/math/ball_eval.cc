@@ -12,7 +12,7 @@ namespace iha::scoring::math {
 namespace {
 
 constexpr uint64_t kPointKey = 0x6d6174682e726f62;  // "math.rob"
-constexpr int64_t kMaxSumTerms = 300;
+constexpr int64_t kMaxSumTerms = 5000;
 constexpr ulong kMaxFactorial = 5000;
 
 uint64_t HashOf(const std::string& name) {
@@ -41,7 +41,7 @@ void CollectWhole(const Tree& tree, Ref ref, std::set<std::string>& out) {
   const Node& node = tree[ref];
   const bool counting =
       node.kind == Kind::kFunction && (node.text == "fact" || node.text == "binom" || node.text == "fact2");
-  if (counting || node.kind == Kind::kBig) {
+  if (counting || (node.kind == Kind::kBig && (node.text == "sum" || node.text == "prod"))) {
     for (const Ref kid : node.kids) CollectSymbols(tree, kid, out);
   } else if (node.kind == Kind::kPow && tree.Is(node.kids[0], Kind::kNumber) && tree[node.kids[0]].value.Sign() < 0) {
     CollectSymbols(tree, node.kids[1], out);
@@ -67,6 +67,10 @@ std::set<std::string> WholeSymbols(const Tree& tree, Ref a, Ref b) {
 void BallEvaluator::SetSymbol(const std::string& name, Complex& out) const {
   if (const auto found = bound_.find(name); found != bound_.end()) {
     acb_set_si(out.get(), found->second);
+    return;
+  }
+  if (const auto found = running_.find(name); found != running_.end()) {
+    out = found->second;
     return;
   }
   const PhiloxBlock block = Philox4x32(kPointKey, static_cast<uint64_t>(point_), HashOf(name));
@@ -173,10 +177,10 @@ bool BallEvaluator::EvalPower(const Node& node, slong prec, Complex& out) {
       return true;
     }
     if (fmpz_equal_si(fmpq_denref(e), 2) && fmpz_is_one(fmpq_numref(e))) {
-      acb_sqrt(out.get(), base.get(), prec);
+      acb_sqrt_analytic(out.get(), base.get(), holomorphic_ ? 1 : 0, prec);
       return true;
     }
-    const bool odd_root = fmpz_is_odd(fmpq_denref(e)) != 0;
+    const bool odd_root = !holomorphic_ && fmpz_is_odd(fmpq_denref(e)) != 0;
     if (odd_root && acb_is_real(base.get()) && arb_is_negative(base.re())) {
       acb_neg(base.get(), base.get());
       arb_t power;
@@ -194,7 +198,7 @@ bool BallEvaluator::EvalPower(const Node& node, slong prec, Complex& out) {
   if (tree_.IsConstant(node.kids[0], "e")) {
     acb_exp(out.get(), power.get(), prec);
   } else {
-    acb_pow(out.get(), base.get(), power.get(), prec);
+    acb_pow_analytic(out.get(), base.get(), power.get(), holomorphic_ ? 1 : 0, prec);
   }
   return true;
 }
@@ -212,7 +216,7 @@ bool BallEvaluator::EvalFunction(const Node& node, slong prec, Complex& out) {
     Complex x;
     if (!Eval(node.kids[0], prec, x) || acb_contains_zero(x.get())) return false;
     outside_ = outside_ || (acb_is_real(x.get()) && arb_is_negative(x.re()));
-    acb_log(out.get(), x.get(), prec);
+    acb_log_analytic(out.get(), x.get(), holomorphic_ ? 1 : 0, prec);
     const bool decimal = node.text == "log" && node.kids.size() == 1 && options_.log_is_decimal;
     if (node.kids.size() < 2 && !decimal) return true;
     Complex base;
@@ -221,7 +225,7 @@ bool BallEvaluator::EvalFunction(const Node& node, slong prec, Complex& out) {
     } else if (!Eval(node.kids[1], prec, base) || acb_contains_zero(base.get())) {
       return false;
     }
-    acb_log(base.get(), base.get(), prec);
+    acb_log_analytic(base.get(), base.get(), holomorphic_ ? 1 : 0, prec);
     acb_div(out.get(), out.get(), base.get(), prec);
     return true;
   }
@@ -255,6 +259,7 @@ bool BallEvaluator::EvalTrig(const Node& node, slong prec, Complex& out) {
   }
   for (const Named& named : kFunctions) {
     if (node.text != named.name) continue;
+    if (holomorphic_ && !IsHolomorphic(node.text, x)) return false;
     if (named.of_inverse) acb_inv(x.get(), x.get(), prec);
     named.function(out.get(), x.get(), prec);
     return true;
@@ -266,6 +271,11 @@ bool BallEvaluator::EvalReal(const Node& node, slong prec, Complex& out) {
   Complex x;
   if (!Eval(node.kids[0], prec, x)) return false;
   const bool one = node.kids.size() == 1;
+  if (!running_.empty() && node.text == "abs" && one) {
+    acb_real_abs(out.get(), x.get(), holomorphic_ ? 1 : 0, prec);
+    return true;
+  }
+  if (holomorphic_) return false;
   if (node.text == "conj" && one) {
     acb_conj(out.get(), x.get());
     return true;
@@ -349,8 +359,13 @@ bool BallEvaluator::EvalCounting(const Node& node, slong prec, Complex& out) {
 }
 
 bool BallEvaluator::EvalBig(const Node& node, slong prec, Complex& out) {
+  if (node.text == "int") return EvalIntegral(node, prec, out);
+  return node.text == "sum" || node.text == "prod" ? EvalSum(node, prec, out) : false;
+}
+
+bool BallEvaluator::EvalSum(const Node& node, slong prec, Complex& out) {
   const bool sum = node.text == "sum";
-  if ((!sum && node.text != "prod") || !tree_.Is(node.kids[0], Kind::kSymbol)) return false;
+  if (!tree_.Is(node.kids[0], Kind::kSymbol)) return false;
   Complex low;
   Complex high;
   slong from = 0;

@@ -55,7 +55,13 @@ class BallEvaluator {
   bool EvalReal(const Node& node, slong prec, Complex& out);
   bool EvalCounting(const Node& node, slong prec, Complex& out);
   bool EvalBig(const Node& node, slong prec, Complex& out);
+  bool EvalSum(const Node& node, slong prec, Complex& out);
   void SetSymbol(const std::string& name, Complex& out) const;
+
+  // integrals.cc
+  struct Integrand;
+  bool EvalIntegral(const Node& node, slong prec, Complex& out);
+  bool IsHolomorphic(const std::string& name, const Complex& x) const;
 
   const Tree& tree_;
   const BallOptions& options_;
@@ -63,8 +69,10 @@ class BallEvaluator {
   int64_t& work_;
   int64_t point_ = 0;
   bool outside_ = false;
-  int angle_depth_ = 0;                   // inside an argument of a trigonometric function
-  std::map<std::string, int64_t> bound_;  // running variables of sums
+  int angle_depth_ = 0;                     // inside an argument of a trigonometric function
+  std::map<std::string, int64_t> bound_;    // running variables of sums
+  std::map<std::string, Complex> running_;  // those of integrals
+  bool holomorphic_ = false;                // what is no holomorphic function of them has no value
 };
 
 }  // namespace iha::scoring::math

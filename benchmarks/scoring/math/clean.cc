@@ -127,6 +127,7 @@ const std::unordered_map<char32_t, const char*>& Symbols() {
                                                                                 {U'\u2061', ""},
                                                                                 {U'\u2062', ""},
                                                                                 {U'\uFEFF', ""},
+                                                                                {U'\u2234', ""},
                                                                                 {U'\u2018', "'"},
                                                                                 {U'\u2019', "'"},
                                                                                 {U'\u201C', "\""},
@@ -305,8 +306,9 @@ std::string CleanAnswer(string_view raw) {
     } else if (c == '$' || c == '"') {
       out += ' ';
       ++i;
-    } else if (text.substr(i).starts_with("{.}")) {
-      out += '.';
+    } else if (const string_view three = text.substr(i, 3);
+               three == "{.}" || three == "{-}" || three == "{+}" || three == "{=}") {
+      out += three[1];
       i += 3;
     } else if (static_cast<unsigned char>(c) < 0x80) {
       out += c;

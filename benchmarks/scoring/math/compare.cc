@@ -20,6 +20,7 @@ Result Comparer::Compare(Ref a, Ref b) {
     int& depth;
   } const guard(depth_);
 
+  if (auto domains = CompareDomains(a, b)) return *std::move(domains);
   if (auto region = CompareRegions(a, b)) return *std::move(region);
   const bool left_relation = tree_.Is(a, Kind::kRelation);
   const bool right_relation = tree_.Is(b, Kind::kRelation);
@@ -39,7 +40,9 @@ Result Comparer::Compare(Ref a, Ref b) {
   if (auto collections = CompareCollections(a, b)) return *std::move(collections);
   if (left_relation || right_relation) return Different("relation");
   if (tree_.Is(a, Kind::kText) || tree_.Is(b, Kind::kText)) {
-    const bool same = tree_.kind(a) == tree_.kind(b) && TextKey(tree_[a].text) == TextKey(tree_[b].text);
+    // "\text{HHT}" is the name HHT.
+    const auto word = [&](Ref ref) { return tree_.Is(ref, Kind::kText) || tree_.Is(ref, Kind::kSymbol); };
+    const bool same = word(a) && word(b) && TextKey(tree_[a].text) == TextKey(tree_[b].text);
     return same ? Equal("text") : Different("text");
   }
   if (auto special = CompareSpecial(a, b)) return *std::move(special);

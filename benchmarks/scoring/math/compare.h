@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,18 @@ class Comparer {
   // matrices carried out, groups of assignments as tuples.
   Ref Rewrite(Ref ref);
 
+  // conditions.cc: readings of whole answers.
+  Ref TupleOfNames(Ref chain);
+  std::optional<Result> CompareDerivatives(Ref a, Ref b);
+
  private:
   // scalar.cc
   Result CompareScalars(Ref a, Ref b);
   Result CompareValues(Ref a, Ref b);
   bool DecimalEqual(Ref literal, Ref value);
   int InfinitySign(Ref ref) const;  // -1, 1, or 0 for finite values
+  std::string Unevaluated(Ref ref) const;
+  std::string WhyNot(Ref a, Ref b) const;
   bool IsScalar(Ref ref) const;
 
   // region.cc
@@ -62,7 +69,11 @@ class Comparer {
   std::optional<Region> RegionOfRelation(Ref ref);
   std::optional<Region> RegionOfList(const std::vector<Ref>& kids, const std::string& mark);
   std::optional<Region> RegionOfBracket(Ref ref);
+  std::optional<Region> RegionOfNamedSet(const std::string& name);
+  std::optional<Region> RegionOfBuilder(const Node& builder);
   std::optional<Region> Solve(Ref left, char mark, Ref right);
+  std::optional<Region> SolveLinear(Ref left, char mark, Ref right);
+  std::optional<Region> RayOf(const std::string& variable, char mark, Ref bound);
   std::optional<Region> Join(const Region& a, const Region& b, bool intersect);
   std::optional<Region> Without(const Region& a, const Region& b);
   std::optional<Region> Canonical(Region region);
@@ -87,6 +98,11 @@ class Comparer {
   std::vector<Ref> Distinct(std::vector<Ref> items);
   Result CompareInOrder(const std::vector<Ref>& a, const std::vector<Ref>& b, const char* rule);
   Result CompareUnordered(std::vector<Ref> a, std::vector<Ref> b, const char* rule);
+  Ref AsCollection(Ref ref, Ref other);
+  std::vector<Ref> Elements(Ref set);
+  Result CompareSets(Ref a, Ref b);
+  Result CompareTupleWithList(Ref a, Ref b);
+  Result CompareLists(Ref a, Ref b);
   std::optional<Result> CompareCollections(Ref a, Ref b);
   Result CompareBrackets(Ref a, Ref b);
   bool IsListOfRows(Ref ref, size_t rows) const;
@@ -104,8 +120,20 @@ class Comparer {
   Ref Counted(Ref ref, Ref other);
   Ref NormOf(const std::vector<Ref>& elements);
 
+  // conditions.cc
+  struct Stated {
+    Ref value = kNoRef;
+    std::vector<Ref> domains;
+  };
+  Stated WithoutDomains(Ref ref);
+  std::optional<Result> CompareDomains(Ref a, Ref b);
+  std::vector<Ref> WithoutDots(const std::vector<Ref>& kids);
+  Ref WithPrimes(Ref ref, std::set<std::string>& variables);
+
   // rewrite.cc
   Ref RewriteRelation(Ref ref);
+  Ref RewriteFunction(const Node& node);
+  Ref RewriteList(const Node& node);
   Ref AddMatrices(const std::vector<Ref>& kids);
   Ref MultiplyMatrices(const std::vector<Ref>& kids);
   Ref Determinant(const std::vector<Ref>& cells, size_t n);

@@ -165,73 +165,55 @@ std::optional<Result> Comparer::CompareMatrices(Ref a, Ref b) {
   return Different("matrix against another form");
 }
 
-// Lists compare as multisets, sets as sets, tuples in order; a list against a tuple in order.
-std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
-  // "(x,y)=(1,2)" against "x=1, y=2", "x \\in \\{1,2\\}" against "1, 2".
-  const auto as_tuple = [&](Ref ref, Ref other) {
-    const Ref value = tree_.Is(other, Kind::kList) ? ValueOf(ref) : kNoRef;
-    return value != kNoRef && (tree_.Is(value, Kind::kBracket) || tree_.Is(value, Kind::kSet)) ? value : ref;
-  };
-  // A point with its name, P(1, 2), against its coordinates.
-  const auto as_point = [&](Ref ref, Ref other) {
-    const Node node = tree_[ref];
-    const bool point = node.kind == Kind::kApply && node.kids.size() > 1 && node.text.size() == 1 &&
-                       node.text[0] >= 'A' && node.text[0] <= 'Z' && tree_.Is(other, Kind::kBracket);
-    return point ? tree_.New(Kind::kBracket, "()", node.kids) : ref;
-  };
-  const Ref named = as_point(a, b);
-  b = as_point(b, a);
-  a = named;
-  if (a == kNoRef || b == kNoRef) return Undecided("budget: nodes");
-  const Ref first = as_tuple(a, b);
-  b = as_tuple(b, a);
-  a = first;
-  const auto is_list = [&](Ref ref) {
-    size_t plus = 0;
-    size_t minus = 0;
-    if (!tree_.Is(ref, Kind::kSet) && !tree_.Is(ref, Kind::kBracket)) CollectSigns(tree_, ref, plus, minus);
-    return tree_.Is(ref, Kind::kList) || plus + minus > 0;
-  };
-  const bool left_list = is_list(a);
-  const bool right_list = is_list(b);
-  const bool left_set = tree_.Is(a, Kind::kSet);
-  const bool right_set = tree_.Is(b, Kind::kSet);
-  const bool left_tuple = tree_.Is(a, Kind::kBracket);
-  const bool right_tuple = tree_.Is(b, Kind::kBracket);
-  if (!left_list && !right_list && !left_set && !right_set && !left_tuple && !right_tuple) return std::nullopt;
-  const auto elements = [&](Ref ref) {
-    std::vector<Ref> out;
-    const std::vector<Ref> kids = tree_[ref].kids;
-    for (const Ref kid : kids) {
-      const std::vector<Ref> inner = Items(kid);
-      out.insert(out.end(), inner.begin(), inner.end());
-    }
-    return out;
-  };
-  if (left_set || right_set) {
-    if (left_tuple || right_tuple) {
-      // {(1, 2)} is (1, 2).
-      const std::vector<Ref> only = tree_[left_set ? a : b].kids;
-      if (only.size() != 1 || !tree_.Is(only[0], Kind::kBracket)) return Different("set against tuple");
-      return left_set ? CompareBrackets(only[0], b) : CompareBrackets(a, only[0]);
-    }
-    const std::vector<Ref> x = Distinct(left_set ? elements(a) : Items(a));
-    const std::vector<Ref> y = Distinct(right_set ? elements(b) : Items(b));
-    return CompareUnordered(x, y, "set");
+// What stands for a collection beside another one: "(x,y)=(1,2)" beside "x=1, y=2" for its tuple, "x \in \{1,2\}"
+// beside "1, 2" for its set, a point with its name, P(1, 2), beside its coordinates for them.
+Ref Comparer::AsCollection(Ref ref, Ref other) {
+  const Node node = tree_[ref];
+  const bool point = node.kind == Kind::kApply && node.kids.size() > 1 && node.text.size() == 1 &&
+                     node.text[0] >= 'A' && node.text[0] <= 'Z' && tree_.Is(other, Kind::kBracket);
+  if (point) return tree_.New(Kind::kBracket, "()", node.kids);
+  const Ref value = tree_.Is(other, Kind::kList) ? ValueOf(ref) : kNoRef;
+  return value != kNoRef && (tree_.Is(value, Kind::kBracket) || tree_.Is(value, Kind::kSet)) ? value : ref;
+}
+
+// Of a set: those that its members stand for.
+std::vector<Ref> Comparer::Elements(Ref set) {
+  std::vector<Ref> out;
+  const std::vector<Ref> kids = tree_[set].kids;
+  for (const Ref kid : kids) {
+    const std::vector<Ref> inner = Items(kid);
+    out.insert(out.end(), inner.begin(), inner.end());
   }
-  if (left_tuple && right_tuple) return CompareBrackets(a, b);
-  if (left_tuple || right_tuple) {
-    if (!left_list && !right_list) return Different("tuple against one value");
-    const Ref tuple = left_tuple ? a : b;
-    const std::vector<Ref> items = Items(left_tuple ? b : a);
-    const std::vector<Ref> kids = tree_[tuple].kids;
-    // One tuple with alternatives, (1, \pm 2), is a list of tuples.
-    size_t plus = 0;
-    size_t minus = 0;
-    CollectSigns(tree_, tuple, plus, minus);
-    if (plus + minus > 0) return CompareUnordered(left_tuple ? Items(a) : items, left_tuple ? items : Items(b), "list");
-    return left_tuple ? CompareInOrder(kids, items, "list in order") : CompareInOrder(items, kids, "list in order");
+  return out;
+}
+
+// One side, or both, a set.
+Result Comparer::CompareSets(Ref a, Ref b) {
+  const bool left = tree_.Is(a, Kind::kSet);
+  const bool right = tree_.Is(b, Kind::kSet);
+  if (tree_.Is(a, Kind::kBracket) || tree_.Is(b, Kind::kBracket)) {
+    // {(1, 2)} is (1, 2).
+    const std::vector<Ref> only = tree_[left ? a : b].kids;
+    if (only.size() != 1 || !tree_.Is(only[0], Kind::kBracket)) return Different("set against tuple");
+    return left ? CompareBrackets(only[0], b) : CompareBrackets(a, only[0]);
   }
+  return CompareUnordered(Distinct(left ? Elements(a) : Items(a)), Distinct(right ? Elements(b) : Items(b)), "set");
+}
+
+Result Comparer::CompareTupleWithList(Ref a, Ref b) {
+  const bool left = tree_.Is(a, Kind::kBracket);
+  const Ref tuple = left ? a : b;
+  const std::vector<Ref> items = Items(left ? b : a);
+  const std::vector<Ref> kids = tree_[tuple].kids;
+  // One tuple with alternatives, (1, \pm 2), is a list of tuples.
+  size_t plus = 0;
+  size_t minus = 0;
+  CollectSigns(tree_, tuple, plus, minus);
+  if (plus + minus > 0) return CompareUnordered(left ? Items(a) : items, left ? items : Items(b), "list");
+  return left ? CompareInOrder(kids, items, "list in order") : CompareInOrder(items, kids, "list in order");
+}
+
+Result Comparer::CompareLists(Ref a, Ref b) {
   std::vector<Ref> x = Items(a);
   std::vector<Ref> y = Items(b);
   // A repeated solution tuple counts once; repeated numbers count each.
@@ -247,6 +229,29 @@ std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
   const auto alternatives = [&](Ref ref) { return tree_.Is(ref, Kind::kList) && tree_[ref].text == "or"; };
   if (result.outcome == MathOutcome::kEqual || (!alternatives(a) && !alternatives(b))) return result;
   return CompareUnordered(Distinct(std::move(x)), Distinct(std::move(y)), "list");
+}
+
+// Lists compare as multisets, sets as sets, tuples in order; a list against a tuple in order.
+std::optional<Result> Comparer::CompareCollections(Ref a, Ref b) {
+  const Ref first = AsCollection(a, b);
+  b = AsCollection(b, a);
+  a = first;
+  if (a == kNoRef || b == kNoRef) return Undecided("budget: nodes");
+  const auto is_list = [&](Ref ref) {
+    size_t plus = 0;
+    size_t minus = 0;
+    if (!tree_.Is(ref, Kind::kSet) && !tree_.Is(ref, Kind::kBracket)) CollectSigns(tree_, ref, plus, minus);
+    return tree_.Is(ref, Kind::kList) || plus + minus > 0;
+  };
+  const bool lists = is_list(a) || is_list(b);
+  const bool sets = tree_.Is(a, Kind::kSet) || tree_.Is(b, Kind::kSet);
+  const bool left_tuple = tree_.Is(a, Kind::kBracket);
+  const bool right_tuple = tree_.Is(b, Kind::kBracket);
+  if (!lists && !sets && !left_tuple && !right_tuple) return std::nullopt;
+  if (sets) return CompareSets(a, b);
+  if (left_tuple && right_tuple) return CompareBrackets(a, b);
+  if (!left_tuple && !right_tuple) return CompareLists(a, b);
+  return lists ? CompareTupleWithList(a, b) : Different("tuple against one value");
 }
 
 // Two times of day, or two ratios up to a factor, or a ratio of two against its quotient.
@@ -289,7 +294,7 @@ Result Comparer::CompareBig(Ref a, Ref b) {
     }
   }
   const Ball balls = CompareBalls(tree_, a, b, {}, work_);
-  if (balls == Ball::kUndecided) return Undecided("sum");
+  if (balls == Ball::kUndecided) return Undecided(work_ <= 0 ? "budget: ball arithmetic" : WhyNot(a, b));
   return balls == Ball::kEqual ? Equal("balls") : Different("balls");
 }
 
@@ -325,6 +330,11 @@ std::optional<Result> Comparer::CompareSpecial(Ref a, Ref b) {
     // "6:30" may be in the morning or the afternoon.
     const Node& time = x.kind == Kind::kTime ? x : y;
     const Node& other = x.kind == Kind::kTime ? y : x;
+    // "10 pm" and "10"
+    const int64_t hour = std::stoll(time.text) / 60 % 12;
+    if (other.kind == Kind::kNumber && std::stoll(time.text) % 60 == 0) {
+      return other.value == Rational(hour == 0 ? 12 : hour) ? Equal("time") : Different("time");
+    }
     if (other.kind != Kind::kRatio || other.text != "h:m") return Different("time");
     const int64_t minutes = std::stoll(time.text);
     const Ref total = tree_.Add({tree_.Mul({other.kids[0], tree_.Number(Rational(60))}), other.kids[1]});

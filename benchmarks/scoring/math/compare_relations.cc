@@ -38,6 +38,9 @@ bool Comparer::IsName(Ref ref) const {
       return tree_.Is(node.kids[0], Kind::kFunction) && tree_.Is(node.kids[1], Kind::kNumber) && IsName(node.kids[0]);
     case Kind::kBracket:
     case Kind::kRatio:
+    case Kind::kUnion:
+    case Kind::kIntersect:
+    case Kind::kMinus:
       return names();
     case Kind::kMul:
       // m\angle ABC, f^{-1}(x)

@@ -16,8 +16,9 @@ using std::string_view;
 
 constexpr size_t kLongestNumericDate = 12;
 
-// "20", "20th" -> 20.
+// "20", "20th", "twentieth" -> 20.
 std::optional<int> DayOrYear(string_view word) {
+  if (const auto ordinal = OrdinalWord(word)) return static_cast<int>(*ordinal);
   for (const string_view suffix : {"th", "st", "nd", "rd"}) {
     if (word.ends_with(suffix)) word.remove_suffix(2);
   }
@@ -25,9 +26,24 @@ std::optional<int> DayOrYear(string_view word) {
   return std::stoi(std::string(word));
 }
 
+// "2023年1月5日": year, month and perhaps day.
+Ref ChineseDate(Tree& tree, string_view text) {
+  std::string parts[3];
+  for (size_t i = 0; i < 3; ++i) {
+    constexpr string_view kMarks[] = {"年", "月", "日"};
+    const size_t end = text.find(kMarks[i]);
+    if (end == string_view::npos && i == 2 && text.empty()) break;
+    if (end == string_view::npos || end == 0 || end > 4 || text.find_first_not_of("0123456789") < end) return kNoRef;
+    parts[i] = std::to_string(std::stoi(std::string(text.substr(0, end))));
+    text = text.substr(end + kMarks[i].size());
+  }
+  return text.empty() ? tree.New(Kind::kDate, fmt::format("{}-{}-{}", parts[0], parts[1], parts[2]), {}) : kNoRef;
+}
+
 // "1776-07-04".
 Ref IsoDate(Tree& tree, string_view cleaned) {
   const string_view text = TrimSpaces(cleaned);
+  if (text.find("年") != string_view::npos) return ChineseDate(tree, text);
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return kNoRef;
   for (const size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
     if (!IsAsciiDigit(text[i])) return kNoRef;

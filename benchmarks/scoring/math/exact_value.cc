@@ -11,9 +11,9 @@ namespace iha::scoring::math {
 namespace {
 
 constexpr int64_t kMaxFactorial = 20000;
-constexpr int64_t kMaxTerms = 300;  // of a sum or product
+constexpr int64_t kMaxTerms = 5000;  // of a sum or product
 constexpr int64_t kMaxDoubleFactorial = 5000;
-constexpr int64_t kMaxSteps = 20000;
+constexpr int64_t kMaxSteps = 100'000;
 constexpr int64_t kMaxWork = 8'000'000;  // bits of all intermediate values
 constexpr int64_t kStepWork = 64;
 constexpr int kMaxDepth = 130;

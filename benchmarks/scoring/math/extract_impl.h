@@ -1,6 +1,7 @@
 // extract_impl.h: parts of the extraction that its own files and the judge share.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,12 +28,26 @@ struct Phrase {
 };
 // The last answer phrase of `lower` (text in lower case) that begins at or behind `from` and in front of `before`.
 std::optional<Phrase> LastPhrase(std::string_view lower, bool strong, size_t from, size_t before);
+// The last number in front of `limit`, with its sign, marks and percent sign.
+std::optional<Phrase> LastPlainNumber(std::string_view text, size_t limit);
+// The last mathematics that plain text states between `from` and `limit`, which is the last number with what belongs to
+// it: "2√3", "f(x) = x^2 + 1", "[2, 5)", "March 5, 2020", "3 to 2", "1, 2, and 3"; of "16 - 3 - 4 = 9" the result.
+std::optional<Phrase> LastPlain(std::string_view text, size_t from, size_t limit);
 // A value in several units that `text` begins with ("2 hours and 30 minutes in total"), "" for none.
 std::string_view LeadingQuantity(std::string_view text);
 // Such a value that ends with the unit of the number that ends at `number_end`; "" for none.
 std::string_view QuantityUpTo(std::string_view text, size_t number_end);
 // "3 to 2" at the start of a text; "" for none.
 std::string_view LeadingRatio(std::string_view text);
+// Whether a formula is an equation: of a name, a call or a tuple with its value, or another one.
+enum class Equation : uint8_t { kNone, kNamed, kOther };
+Equation EquationOf(std::string_view text);
+// Whether a text holds a relation, or several values.
+bool IsRelation(std::string_view text);
+// Of one equation, or of the last row of a derivation, what stands behind its last "="; any other text as it is.
+std::string_view ConclusionOf(std::string_view text);
+// Without drawings ([asy]...[/asy]) at the end.
+std::string_view WithoutDrawings(std::string_view text);
 // `text` without what it says that the answer is not.
 std::string WithoutDenials(std::string_view text);
 

@@ -131,8 +131,17 @@ std::vector<Segment> MathSegments(string_view text) {
   for (size_t i = 0; i < text.size();) {
     string_view open;
     string_view close;
-    for (const auto& [o, c] : std::initializer_list<std::pair<string_view, string_view>>{
-             {"$$", "$$"}, {"$", "$"}, {"\\(", "\\)"}, {"\\[", "\\]"}}) {
+    for (const auto& [o, c] :
+         std::initializer_list<std::pair<string_view, string_view>>{{"$$", "$$"},
+                                                                    {"$", "$"},
+                                                                    {"\\(", "\\)"},
+                                                                    {"\\[", "\\]"},
+                                                                    {"\\begin{align*}", "\\end{align*}"},
+                                                                    {"\\begin{align}", "\\end{align}"},
+                                                                    {"\\begin{equation}", "\\end{equation}"},
+                                                                    {"\\begin{equation*}", "\\end{equation*}"},
+                                                                    {"\\begin{gather*}", "\\end{gather*}"},
+                                                                    {"\\begin{aligned}", "\\end{aligned}"}}) {
       if (text.substr(i).starts_with(o)) {
         open = o;
         close = c;
@@ -167,57 +176,8 @@ bool IsLoneName(string_view segment) {
   for (const char c : segment) {
     if (string_view("$\\()[] {}").find(c) == kNone) plain += c;
   }
-  return plain.size() <= 4 && std::all_of(plain.begin(), plain.end(), IsAsciiLetter);
-}
-
-// The last number of a text, with its sign, marks and percent sign.
-std::optional<Segment> LastPlainNumber(string_view text, size_t limit) {
-  const auto part = [](char c) { return IsAsciiDigit(c) || c == '.' || c == ',' || c == '/' || c == ':'; };
-  size_t end = std::min(limit, text.size());
-  while (end > 0) {
-    while (end > 0 && !IsAsciiDigit(text[end - 1])) --end;
-    if (end == 0) return std::nullopt;
-    size_t begin = end;
-    while (begin > 0 && part(text[begin - 1])) --begin;
-    while (begin < end && (text[begin] == ',' || text[begin] == '/' || text[begin] == ':' ||
-                           (text[begin] == '.' && !(begin + 1 < end && IsAsciiDigit(text[begin + 1]))))) {
-      ++begin;
-    }
-    // "1. First" at the start of a line numbers a step; letters in front make it a name.
-    if (begin > 0 && (IsAsciiLetter(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '^')) {
-      end = begin - 1;
-      continue;
-    }
-    const bool sign = begin > 0 && text[begin - 1] == '-' &&
-                      (begin < 2 || (!IsAsciiDigit(text[begin - 2]) && !IsAsciiLetter(text[begin - 2])));
-    if (end < text.size() && text[end] == '%') ++end;
-    if (text.substr(end).starts_with("\\%")) end += 2;
-    return Segment{sign ? begin - 1 : begin, end};
-  }
-  return std::nullopt;
-}
-
-// "March 5, 2020", "3 to 2": what the last number is a part of.
-Segment AroundNumber(string_view text, Segment number) {
-  const size_t from = std::max(text.rfind('\n', number.begin) + 1, number.begin > 24 ? number.begin - 24 : 0);
-  const std::string before = LowerAscii(text.substr(from, number.begin - from));
-  for (size_t i = 0; i < before.size();) {
-    size_t end = i;
-    while (end < before.size() && IsAsciiLetter(before[end])) ++end;
-    const bool month = end > i + 2 && MonthOf(string_view(before).substr(i, end - i)).has_value() && before != "may ";
-    const bool plain = before.find_first_not_of(" ,.0123456789stndrh", end) == kNone;
-    if (month && plain) {
-      size_t begin = from + i;
-      if (const auto day = LastPlainNumber(text, begin); day.has_value() && day->end + 4 > begin) begin = day->begin;
-      return {begin, number.end};
-    }
-    i = std::max(end, i + 1);
-  }
-  if (before.ends_with(" to ") && text.find("ratio") < number.begin) {
-    const auto first = LastPlainNumber(text, number.begin - 4);
-    if (first.has_value() && first->end + 4 == number.begin) return {first->begin, number.end};
-  }
-  return number;
+  const bool constant = plain == "pi" || plain == "infty" || plain == "emptyset";
+  return plain.size() <= 4 && !constant && std::all_of(plain.begin(), plain.end(), IsAsciiLetter);
 }
 
 // Whether a number only says again, in decimals, what stands before it in its sentence: "which is about 0.167".
@@ -229,16 +189,21 @@ bool SaysAgain(string_view text, size_t number, size_t value_end) {
          lower.find("\u2248") != kNone;
 }
 
+// The last plain mathematics outside of `segments`.
+std::optional<Phrase> PlainOutside(string_view text, const std::vector<Segment>& segments) {
+  size_t limit = text.size();
+  for (size_t i = segments.size() + 1; i-- > 0;) {
+    const size_t from = i > 0 ? segments[i - 1].end : 0;
+    if (const auto plain = LastPlain(text, from, limit)) return plain;
+    limit = i > 0 ? segments[i - 1].begin : 0;
+  }
+  return std::nullopt;
+}
+
 std::string LastExpression(string_view text) {
   if (text.size() > kWindow) text.remove_prefix(text.size() - kWindow);
   const std::vector<Segment> segments = MathSegments(text);
-  const auto inside = [&](size_t pos) {
-    return std::any_of(segments.begin(), segments.end(),
-                       [pos](const Segment& s) { return pos >= s.begin && pos < s.end; });
-  };
-  std::optional<Segment> number = LastPlainNumber(text, text.size());
-  for (int i = 0; i < 1000 && number.has_value() && inside(number->begin); ++i)
-    number = LastPlainNumber(text, number->begin);
+  std::optional<Phrase> number = PlainOutside(text, segments);
   size_t last = segments.size();
   for (size_t i = segments.size(); i-- > 0;) {
     if (!IsLoneName(text.substr(segments[i].begin, segments[i].end - segments[i].begin))) {
@@ -254,19 +219,25 @@ std::string LastExpression(string_view text) {
   if (const string_view quantity = QuantityUpTo(text, value_end); !quantity.empty() && !again) {
     return std::string(quantity);
   }
+  // "cannot be $0$, $x=5$" and "$k-1=1,$ and $k=2$" are no lists.
+  const auto lists = [&](const Segment& a, const Segment& b) {
+    const Equation left = EquationOf(text.substr(a.begin, a.end - a.begin));
+    const Equation right = EquationOf(text.substr(b.begin, b.end - b.begin));
+    return left != Equation::kOther && right != Equation::kOther &&
+           !(left == Equation::kNone && right == Equation::kNamed);
+  };
   const bool use_segment = last < segments.size() && (!number.has_value() || number->begin < segments[last].begin);
   if (use_segment) {
     size_t first = last;
     while (first > 0 &&
            OnlyJoins(text.substr(segments[first - 1].end, segments[first].begin - segments[first - 1].end)) &&
-           segments[first].begin > segments[first - 1].end + 1) {
+           segments[first].begin > segments[first - 1].end + 1 && lists(segments[first - 1], segments[first])) {
       --first;
     }
     return std::string(text.substr(segments[first].begin, segments[last].end - segments[first].begin));
   }
   if (number.has_value()) {
-    const Segment whole = AroundNumber(text, *number);
-    return std::string(text.substr(whole.begin, whole.end - whole.begin));
+    return std::string(text.substr(number->begin, number->end - number->begin));
   }
   if (!segments.empty()) {
     const Segment& only = segments.back();
@@ -405,6 +376,8 @@ bool IsWholeAnswer(string_view text) {
   const bool enclosed = text.size() > 2 && text.front() == '$' && text.find('$', 1) == text.size() - 1;
   if (enclosed) text = TrimSpaces(text.substr(1, text.size() - 2));
   if (text.empty()) return false;
+  // Steps below each other are no answer, if no mathematics holds them together.
+  if (text.find('\n') != kNone && text.find_first_of("$\\{") == kNone) return false;
   const Shape shape = ShapeOf(text);
   if (shape.prose == 0 || (IsDateLike(text) && shape.words <= 4)) return true;
   if (const std::string lower = LowerAscii(text.substr(0, 16));
@@ -455,7 +428,8 @@ MathAnswer ExtractFrom(string_view text) {
   const std::string lower = LowerLetters(text.substr(offset));
   const size_t from = boxes.has_value() && boxes->end > offset ? boxes->end - offset : 0;
   if (std::string answer = Stated(text, lower, true, from); !answer.empty()) {
-    if (!boxes.has_value() || StatesValue(answer)) return {std::move(answer), "final answer"};
+    const bool box = answer.find("\\boxed{") != kNone;  // one that is not closed
+    if (boxes.has_value() ? StatesValue(answer) : !box) return {std::move(answer), "final answer"};
   }
   if (boxes.has_value()) return {boxes->answer, "boxed"};
   const size_t unclosed = text.rfind("\\boxed{");
@@ -465,12 +439,15 @@ MathAnswer ExtractFrom(string_view text) {
   }
   if (std::string answer = Stated(text, lower, false, 0); !answer.empty()) return {std::move(answer), "answer is"};
   const string_view plain = WithoutMarkdown(text);
+  if (const string_view said = SaidLast(plain); !said.empty()) return {std::string(said), "last sentence"};
   if (IsWholeAnswer(plain) && !SaysNothing(plain)) {
     if (const string_view word = YesOrNo(plain); !word.empty()) return {std::string(word), "whole text"};
     if (const string_view said = SaidOf(plain); !said.empty()) return {std::string(said), "whole text"};
     return {std::string(TrimSpaces(plain)), "whole text"};
   }
-  std::string last = LastExpression(WithoutDenials(text));
+  const bool sentence = plain.find('\n') == kNone && plain.find(". ") == kNone;
+  if (const string_view word = YesOrNo(plain); sentence && !word.empty()) return {std::string(word), "last sentence"};
+  std::string last = LastExpression(WithoutDenials(WithoutDrawings(text)));
   if (!SaysNothing(last)) return {std::move(last), "last expression"};
   return {"", "none"};
 }

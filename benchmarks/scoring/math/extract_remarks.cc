@@ -130,6 +130,39 @@ bool IsRemark(string_view statement) {
                      [](const std::string& w) { return NamesAKind(w); });
 }
 
+string_view SaidLast(string_view text) {
+  text = TrimSpaces(text);
+  while (!text.empty() && string_view(".*!\"` \n").find(text.back()) != kNone) text.remove_suffix(1);
+  const size_t line = text.rfind('\n');
+  if (line != kNone) text.remove_prefix(line + 1);
+  const size_t point = text.rfind(". ");
+  if (point != kNone) text.remove_prefix(point + 2);
+  std::string lower = LowerAscii(text);
+  for (const string_view reason : {", since ", ", because ", " because "}) {
+    lower.resize(std::min(lower.size(), lower.find(reason)));
+  }
+  const auto said = [&](string_view words) { return text.substr(lower.size() - words.size(), words.size()); };
+  for (const string_view words :
+       {"no solution", "no solutions", "no real solution", "no real solutions", "no integer solutions", "no real roots",
+        "no such number", "no such integers", "does not exist", "do not exist", "is undefined", "is not defined",
+        "infinitely many solutions"}) {
+    if (lower.size() <= words.size() || !lower.ends_with(words)) continue;
+    return said(words.starts_with("is ") ? words.substr(3) : words);
+  }
+  const size_t last = lower.rfind(' ');
+  if (last == kNone) return "";
+  const string_view word = string_view(lower).substr(last + 1);
+  const string_view before = string_view(lower).substr(0, last);
+  // "48 boxes on Friday" is no Friday.
+  const auto is_behind = [&](string_view link) {
+    return before.ends_with(std::string(" is") + std::string(link)) ||
+           before.ends_with(std::string(" be") + std::string(link));
+  };
+  const bool day = is_behind("") || is_behind(" a") || is_behind(" on") || is_behind(" on a");
+  if (WeekdayOf(word).has_value() && word.ends_with("day") && day) return said(word);
+  return is_behind("") && (word == "odd" || word == "even" || word == "neither") ? said(word) : string_view();
+}
+
 bool StatesValue(string_view answer) {
   const Shape shape = ShapeOf(answer);
   if (shape.digits || shape.formula) return true;

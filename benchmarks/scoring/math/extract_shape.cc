@@ -49,7 +49,12 @@ bool IsDateLike(string_view text) {
   for (size_t i = 0; i < lower.size();) {
     size_t end = i;
     while (end < lower.size() && IsAsciiLetter(lower[end])) ++end;
-    if (end > i + 3 && MonthOf(string_view(lower).substr(i, end - i)).has_value()) return true;
+    // "may" alone is a verb.
+    const string_view word = string_view(lower).substr(i, end - i);
+    const bool month =
+        MonthOf(word).has_value() && (word != "may" || (text[i] == 'M' && lower.find_first_of("0123456789") != kNone) ||
+                                      lower.find(" of may") != kNone);
+    if (end >= i + 3 && month && (end > i + 3 || word == "may")) return true;
     i = end + 1;
   }
   return false;
@@ -128,7 +133,8 @@ string_view SaidOf(string_view text) {
     if ((!IsAsciiLetter(text[i]) && text[i] != ' ') || (lone && text[i] != 'a' && text[i] != 'A')) return "";
   }
   const string_view said = TrimSpaces(text.substr(verb + 4));
-  const bool subject = LowerAscii(text).starts_with("the ");
+  const std::string lower = LowerAscii(text.substr(0, 5));
+  const bool subject = lower.starts_with("the ") || lower.starts_with("it ") || lower.starts_with("this ");
   return subject && std::count(said.begin(), said.end(), ' ') < 3 ? said : string_view();
 }
 

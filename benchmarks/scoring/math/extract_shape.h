@@ -24,6 +24,9 @@ bool IsDateLike(std::string_view text);
 std::string_view YesOrNo(std::string_view text);
 // "The function is even": what is said of it, for a few words that hold no mathematics; else "".
 std::string_view SaidOf(std::string_view text);
+// What the last sentence ends in, where that is an answer in words: "there is no solution", "it is a Tuesday", "f is
+// odd, since ..."; else "".
+std::string_view SaidLast(std::string_view text);
 // Nothing but math delimiters, blanks, points and commands around nothing: "$\boxed{}$".
 bool SaysNothing(std::string_view text);
 // What follows "the answer is" without giving one: "correct", "in simplest form", "see above", "an integer", "not 15".

@@ -405,7 +405,12 @@ class Lexer {
       Scan(content, nesting + 1);
       return close + 1;
     }
-    if (content.size() == 1 || (letters && plain_words && PlainCommand(content).has_value())) {
+    // "\text{FF}_{16}"
+    if (base && content.size() > 1 && content.find_first_not_of("ABCDEF") == string_view::npos) {
+      Push(Tok::kWord, content);
+      return close + 1;
+    }
+    if (content.size() == 1 || (letters && plain_words && content != "times" && PlainCommand(content).has_value())) {
       if (IsAsciiLetter(content[0])) {
         Push(Tok::kWord, content);
         return close + 1;

@@ -160,15 +160,19 @@ void DropRemark(std::string& text) {
   const bool braced = end > 1 && text[end - 1] == '}' && text[end - 2] == ')';
   const size_t close = braced ? end - 2 : end - 1;
   if (end == 0 || text[close] != ')') return;
-  const size_t open = text.rfind('(', close);
+  size_t open = text.rfind('(', close);
   if (open == kNone || close - open > kLongestRemark || open == 0) return;
-  const string_view inside = string_view(text).substr(open + 1, close - open - 1);
+  string_view inside = string_view(text).substr(open + 1, close - open - 1);
+  if (inside.ends_with("\\right")) inside.remove_suffix(6);
+  if (string_view(text).substr(0, open).ends_with("\\left")) open -= 5;
   bool word = false;
+  const bool multiplicity = inside.find("multiplicity") != kNone;  // "(multiplicity 2)"
   for (size_t i = 0; i < inside.size();) {
     size_t stop = i;
     while (stop < inside.size() && IsAsciiLetter(inside[stop])) ++stop;
     const string_view run = inside.substr(i, stop - i);
-    if (run.empty() && inside[i] != ' ' && inside[i] != '-') return;
+    const bool count = multiplicity && IsAsciiDigit(inside[i]);
+    if (run.empty() && inside[i] != ' ' && inside[i] != '-' && !count) return;
     if (PlainCommand(LowerAscii(run)).has_value() || LowerAscii(run) == "base" || LowerAscii(run) == "mod") return;
     word = word || (run.size() >= 4 && LowerAscii(run).find_first_of("aeiouy") != kNone);
     i = std::max(stop, i + 1);
@@ -180,7 +184,7 @@ void DropRemark(std::string& text) {
     const size_t command = brace == kNone ? kNone : text.rfind('\\', brace);
     if (brace == kNone || text[brace] != '{' || command == kNone || text.compare(command, 5, "\\text") != 0) return;
     begin = command;
-  } else if (!IsAsciiSpace(text[open - 1])) {
+  } else if (open == 0 || !IsAsciiSpace(text[open - 1])) {
     return;
   }
   if (string_view(text).substr(0, begin).find_first_not_of(" $") == kNone) return;
@@ -359,6 +363,7 @@ std::string PlainMarkup(string_view raw) {
     DropRemark(text);
     BracketedPeriod(text);
   }
+  DomainsAsList(text);
   DotsBehindDecimals(text);
   DottedPeriod(text);
   if (text.find('\xCC') != kNone) LinedDigits(text);

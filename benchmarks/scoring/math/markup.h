@@ -11,4 +11,8 @@ namespace iha::scoring::math {
 
 std::string PlainMarkup(std::string_view text);
 
+// A part of it: "k\pi \text{ where } k \text{ is an integer}" and "k\pi (k \in \mathbb{Z})" as "k\pi, k \in
+// \mathbb{Z}"; "for some constant c" goes. What is said otherwise stays.
+void DomainsAsList(std::string& text);
+
 }  // namespace iha::scoring::math

@@ -26,13 +26,16 @@ struct Side {
   bool special = false;
 };
 
-// "\text{I and III}" as a whole answer: what it lists. Other texts as they are.
+// "\text{I and III}", "\text{The function is odd}" as a whole answer: what it lists, what it says. Other texts as they
+// are.
 std::string WithoutListText(std::string cleaned) {
   const std::string_view text = TrimSpaces(cleaned);
   if (!text.starts_with("\\text{") || text.find('}') != text.size() - 1) return cleaned;
   const std::string_view inside = text.substr(6, text.size() - 7);
   const bool list = inside.find(" and ") != std::string_view::npos || inside.find(" or ") != std::string_view::npos ||
                     inside.find(", ") != std::string_view::npos;
+  if (const std::string_view word = YesOrNo(inside); !word.empty()) return std::string(word);
+  if (const std::string_view said = SaidOf(inside); !said.empty()) return std::string(said);
   return list ? std::string(inside) : cleaned;
 }
 
@@ -87,6 +90,7 @@ class OtherReadings {
         if (result.outcome == MathOutcome::kEqual) return Equal(rule + result.rule);
       }
     }
+    if (auto derivatives = comparer_.CompareDerivatives(a.root, b.root)) return *std::move(derivatives);
     return first;
   }
 
@@ -100,7 +104,9 @@ class OtherReadings {
     std::vector<std::pair<std::string, Ref>> out;
     const auto holds = [&](Kind kind) { return Contains(tree_, other.root, kind); };
     const bool bracketed = holds(Kind::kBracket) || holds(Kind::kSet) || holds(Kind::kList);
-    if (side.plain.thousands_commas && bracketed) {
+    // "1,000" is no list of 1 and 0.
+    const bool padded = side.cleaned.find(",0") != std::string::npos;
+    if (side.plain.thousands_commas && bracketed && !padded) {
       out.emplace_back("commas: ", Again(side.cleaned, Commas::kSeparators));
     }
     bool separated = false;
@@ -111,6 +117,9 @@ class OtherReadings {
     const Ref stated = node.kind == Kind::kRelation && node.text == "=" ? node.kids.back() : other.root;
     if (side.plain.decimal_commas && (OneNumber(tree_, stated) || (bracketed && separated))) {
       out.emplace_back("commas: ", Again(side.cleaned, Commas::kDecimal));
+    }
+    if (side.plain.ok && tree_.Is(other.root, Kind::kBracket)) {
+      out.emplace_back("name = value: ", comparer_.TupleOfNames(side.plain.root));
     }
     if (tree_.Is(other.root, Kind::kDate)) {
       for (const Ref date : NumericDates(tree_, side.cleaned)) out.emplace_back("", date);
@@ -172,6 +181,14 @@ std::optional<char> ChosenBy(std::string_view text, const MathAnswer& given) {
   return ExtractChoice(text);
 }
 
+// A last expression is what it comes to where the other side is one value.
+MathAnswer Concluded(MathAnswer answer, const MathAnswer& other) {
+  if (answer.step == "last expression" && !IsRelation(other.text)) {
+    answer.text = std::string(ConclusionOf(answer.text));
+  }
+  return answer;
+}
+
 MathVerdict Verdict(Result result) { return {result.outcome, std::move(result.rule)}; }
 
 MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathBudget& budget) {
@@ -230,8 +247,9 @@ const char* NameOf(MathOutcome outcome) {
 
 MathAnswer GradedAnswer(std::string_view gold, std::string_view output) {
   MathAnswer given = ExtractMathAnswer(output);
-  if (math::BareChoice(given.text).has_value() || !math::BareChoice(ExtractMathAnswer(gold).text).has_value()) {
-    return given;
+  const MathAnswer expected = ExtractMathAnswer(gold);
+  if (math::BareChoice(given.text).has_value() || !math::BareChoice(expected.text).has_value()) {
+    return math::Concluded(std::move(given), expected);
   }
   if (const auto letter = math::ChosenBy(output, given)) return {std::string(1, *letter), "choice"};
   return given;
@@ -242,8 +260,10 @@ MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const Math
   const bool swapped = answer < gold;
   const std::string_view first = swapped ? answer : gold;
   const std::string_view second = swapped ? gold : answer;
-  const MathAnswer a = ExtractMathAnswer(first);
-  const MathAnswer b = ExtractMathAnswer(second);
+  const MathAnswer left = ExtractMathAnswer(first);
+  const MathAnswer right = ExtractMathAnswer(second);
+  const MathAnswer a = math::Concluded(left, right);
+  const MathAnswer b = math::Concluded(right, left);
   const auto left_choice = math::BareChoice(a.text);
   const auto right_choice = math::BareChoice(b.text);
   const std::string left_letters = math::ChoiceLetters(a.text);

@@ -12,7 +12,7 @@
 namespace iha::scoring {
 
 // Bump when any verdict may change: old rows keep the version that graded them.
-inline constexpr std::string_view kMathRobustVersion = "math.robust/4";
+inline constexpr std::string_view kMathRobustVersion = "math.robust/5";
 
 struct MathBudget {
   int64_t answer_bytes = 8192;     // a longer extracted answer is only compared as text
@@ -37,7 +37,8 @@ struct MathVerdict {
 
 struct MathAnswer {
   std::string text;  // what is compared; "" when nothing was found
-  // "answer tag", "boxed", "unclosed box", "final answer", "whole text", "answer is", "last expression", "none"
+  // "answer tag", "boxed", "unclosed box", "final answer", "whole text", "answer is", "last sentence",
+  // "last expression", "none"
   std::string step;
   bool found() const { return !text.empty(); }
 };
@@ -46,7 +47,7 @@ struct MathAnswer {
 MathAnswer ExtractMathAnswer(std::string_view text);
 
 // What JudgeMath compares with `gold`: the letter that the text chooses where `gold` is one (step "choice"), else
-// ExtractMathAnswer's.
+// ExtractMathAnswer's; of a last expression that is an equation the last member, where `gold` is one value.
 MathAnswer GradedAnswer(std::string_view gold, std::string_view output);
 
 // Both sides pass through ExtractMathAnswer.

@@ -253,10 +253,29 @@ bool Contains(const Tree& tree, Ref ref, Kind kind) {
   return std::any_of(kids.begin(), kids.end(), [&](Ref kid) { return Contains(tree, kid, kind); });
 }
 
-bool HasSymbols(const Tree& tree, Ref ref) {
+namespace {
+
+// `bound`: the running variables of the sums and integrals around `ref`.
+bool HasFreeSymbols(const Tree& tree, Ref ref, std::vector<std::string_view>& bound) {
   const Node& node = tree[ref];
-  if (node.kind == Kind::kSymbol || node.kind == Kind::kApply || node.kind == Kind::kText) return true;
-  return std::any_of(node.kids.begin(), node.kids.end(), [&](Ref kid) { return HasSymbols(tree, kid); });
+  if (node.kind == Kind::kSymbol) return std::find(bound.begin(), bound.end(), node.text) == bound.end();
+  if (node.kind == Kind::kApply || node.kind == Kind::kText) return true;
+  const auto has = [&](Ref kid) { return HasFreeSymbols(tree, kid, bound); };
+  if (node.kind != Kind::kBig || !tree.Is(node.kids[0], Kind::kSymbol)) {
+    return std::any_of(node.kids.begin(), node.kids.end(), has);
+  }
+  if (has(node.kids[1]) || has(node.kids[2])) return true;
+  bound.push_back(tree[node.kids[0]].text);
+  const bool body = has(node.kids[3]);
+  bound.pop_back();
+  return body;
+}
+
+}  // namespace
+
+bool HasSymbols(const Tree& tree, Ref ref) {
+  std::vector<std::string_view> bound;
+  return HasFreeSymbols(tree, ref, bound);
 }
 
 }  // namespace iha::scoring::math

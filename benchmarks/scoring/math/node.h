@@ -104,7 +104,7 @@ class Tree {
 
 // Whether a node of that kind stands at or below `ref`.
 bool Contains(const Tree& tree, Ref ref, Kind kind);
-// Whether the value depends on more than numbers and constants.
+// Whether the value depends on more than numbers, constants and the running variables of its sums and integrals.
 bool HasSymbols(const Tree& tree, Ref ref);
 
 }  // namespace iha::scoring::math

@@ -141,6 +141,12 @@ Ref Parser::ParseDerivative() {
   for (std::string& part : parts) {
     if (!IsChar('{', ahead)) return kNoRef;
     for (++ahead; !IsChar('}', ahead); ++ahead) {
+      // "d^{2}y"
+      if (IsChar('^', ahead) && IsChar('{', ahead + 1) && IsInteger(ahead + 2) && IsChar('}', ahead + 3)) {
+        part += "^" + At(ahead + 2).text;
+        ahead += 3;
+        continue;
+      }
       const Token& token = At(ahead);
       const bool partial = token.kind == Tok::kCommand && token.text == "partial";
       const bool power = IsChar('^', ahead) || IsInteger(ahead);
@@ -200,7 +206,7 @@ Ref Parser::FunctionArgument(const std::string& name) {
                           (At().kind == Tok::kWord && At().text.size() > 1 && PlainCommand(At().text).has_value() &&
                            IsFunctionName(*PlainCommand(At().text)));
     if (function && !factors.empty()) break;
-    if (IsChar('(') && !factors.empty()) break;
+    if (!factors.empty() && (IsChar('(') || (integrals_ > 0 && AtDifferential()))) break;
     const Ref factor = ParseFactor();
     if (factor == kNoRef) return kNoRef;
     factors.push_back(factor);
@@ -227,6 +233,8 @@ Ref Parser::MakeFunction(const std::string& name, Ref base, Ref argument) {
 }
 
 Ref Parser::ParseFunction(const std::string& name) {
+  // "\max = 5", "f_{\max}": a name.
+  if (Among(name, {"max", "min"}) && (IsChar('=') || IsChar('}'))) return tree_.New(Kind::kSymbol, name, {});
   Ref power = kNoRef;
   Ref base = kNoRef;
   while (IsChar('^') || IsChar('_')) {
@@ -264,8 +272,17 @@ Ref Parser::ParseBig(const std::string& name) {
       low = script;
     }
   }
+  const bool integral = name.ends_with("int");
+  integrals_ += integral ? 1 : 0;
   Ref body = ParseTerm();
+  integrals_ -= integral ? 1 : 0;
   if (body == kNoRef) return failed_ ? kNoRef : Fail("body");
+  Ref outer = kNoRef;
+  if (name == "int") {
+    const Ref differential = TakeDifferential(body, outer);
+    if (differential != kNoRef) variable = differential;
+  }
+  if (failed_) return kNoRef;
   if (variable != kNoRef && tree_.IsConstant(variable, "i")) {
     // An index named i is no imaginary unit.
     variable = tree_.New(Kind::kSymbol, "i#", {});
@@ -274,7 +291,42 @@ Ref Parser::ParseBig(const std::string& name) {
   }
   const Ref none = tree_.New(Kind::kText, "", {});
   const auto or_none = [none](Ref ref) { return ref == kNoRef ? none : ref; };
-  return tree_.New(Kind::kBig, name, {or_none(variable), or_none(low), or_none(high), body});
+  const Ref big = tree_.New(Kind::kBig, name, {or_none(variable), or_none(low), or_none(high), body});
+  return outer == kNoRef ? big : tree_.Mul({big, outer});
+}
+
+// "dx", "d\theta".
+bool Parser::AtDifferential() const {
+  if (At().kind != Tok::kWord || At().text[0] != 'd' || At().text.size() > 2) return false;
+  return At().text.size() == 2 || At(1).kind == Tok::kWord || (At(1).kind == Tok::kCommand && IsGreek(At(1).text));
+}
+
+// Takes the first "dx" out of `body`, for its x; kNoRef where there is none. Differentials behind it are those of
+// integrals around this one: `outer`.
+Ref Parser::TakeDifferential(Ref& body, Ref& outer) {
+  if (!tree_.Is(body, Kind::kMul)) return kNoRef;
+  const std::vector<Ref> factors = tree_[body].kids;
+  const auto is_d = [&](size_t i) {
+    return i + 1 < factors.size() && tree_.Is(factors[i], Kind::kSymbol) && tree_[factors[i]].text == "d" &&
+           tree_.Is(factors[i + 1], Kind::kSymbol);
+  };
+  Ref variable = kNoRef;
+  std::vector<Ref> inside = {tree_.Number(Rational(1))};
+  std::vector<Ref> outside;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (!is_d(i)) {
+      inside.push_back(factors[i]);
+    } else if (variable == kNoRef) {
+      variable = factors[++i];
+    } else {
+      outside.push_back(factors[i]);
+      outside.push_back(factors[++i]);
+    }
+  }
+  if (variable == kNoRef) return kNoRef;
+  body = tree_.Mul(inside);
+  if (!outside.empty()) outer = tree_.Mul(outside);
+  return body == kNoRef ? Fail("body") : variable;
 }
 
 // \angle ABC, \triangle ABC: one name.

@@ -104,6 +104,8 @@ class Parser {
   Ref FunctionArgument(const std::string& name);
   Ref MakeFunction(const std::string& name, Ref base, Ref argument);
   Ref ParseBig(const std::string& name);
+  bool AtDifferential() const;
+  Ref TakeDifferential(Ref& body, Ref& outer);
   Ref ParseNamed(const std::string& name);
   Ref ParseDecorated(const std::string& name);
   Ref ParseBlackboard();
@@ -122,6 +124,7 @@ class Parser {
   size_t pos_ = 0;
   int depth_ = 0;
   int bars_ = 0;            // open | | pairs
+  int integrals_ = 0;       // whose terms are being read
   bool bar_stops_ = false;  // "|" ends an item (set-builder)
   bool colon_stops_ = false;
   bool reversed_ = false;  // inside "]a, b["

@@ -96,6 +96,14 @@ void Parser::ReadPlainWords() {
     const Token& next = tokens_[i + 1];
     const bool opens = next.kind == Tok::kChar && string_view("([{_").find(next.text[0]) != string_view::npos;
     const bool set = opens || (next.kind == Tok::kCommand && (next.text == "{" || next.text == "mathbb"));
+    // "3 \\text{ out of } 5", "3 \\text{ to } 2", "5 choose 2", "5C2"
+    if (i > 0 && tokens_[i - 1].kind == Tok::kNumber && next.kind == Tok::kNumber) {
+      if (token.text == "out of") token = {Tok::kChar, token.gap, "/"};
+      if (token.text == "to") token.kind = Tok::kWord;
+      const bool base = i + 2 < tokens_.size() && tokens_[i + 2].text == "_";
+      const bool glued = !base && token.text == "C" && token.gap == Gap::kNone && next.gap == Gap::kNone;
+      if (token.text == "choose" || glued) token = {Tok::kCommand, token.gap, "choose"};
+    }
     if (token.text == "min" && i > 0 && tokens_[i - 1].kind == Tok::kNumber && !set) token.kind = Tok::kText;
     if (token.text == "in" && i > 0 && tokens_[i - 1].kind == Tok::kWord && tokens_[i - 1].text.size() == 1 && set) {
       token.kind = Tok::kCommand;
@@ -285,7 +293,10 @@ char Parser::RelationMark(size_t& tokens) const {
 
 // "approximately 5": words in front of a number say nothing about it.
 void Parser::SkipLeadingText() {
-  if (At().kind == Tok::kWord && IsCurrencyCode(At().text) && IsNumber(1)) Next();
+  if (At().kind == Tok::kWord && IsCurrencyCode(At().text)) {
+    if (IsNumber(1)) Next();
+    if (IsChar('.', 1) && IsNumber(2)) pos_ += 2;  // "Rs. 500"
+  }
   // "in 1995", "the year 1995"
   if (pos_ == 0 && At().kind == Tok::kWord && At().text == "in" && IsNumber(1)) Next();
   // "if x > 0", "Domain: [0, 1)"

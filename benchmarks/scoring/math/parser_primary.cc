@@ -50,6 +50,13 @@ Ref Parser::ParseSymbol(std::string name) {
     const Ref script = ParseScript();
     if (script == kNoRef) return failed_ ? kNoRef : Fail("subscript");
     // An index that is computed with makes the symbol a function of it: F_{n-k-1}.
+    // C_n^k, the number of choices; C_0 and C_1 are constants.
+    if (name == "C" && IsChar('^') && !tree_.IsNumber(script, 0) && !tree_.IsNumber(script, 1)) {
+      Next();
+      const Ref chosen = ParseScript();
+      if (chosen == kNoRef) return failed_ ? kNoRef : Fail("choice");
+      return tree_.New(Kind::kFunction, "binom", {script, chosen});
+    }
     if (tree_.Is(script, Kind::kAdd) || tree_.Is(script, Kind::kMul)) {
       return tree_.New(Kind::kApply, name + "_", {script});
     }

@@ -135,6 +135,8 @@ bool Parser::IsUnitToken(bool behind_number) const {
     return (token.text == "Omega" && At(1).kind == Tok::kEnd) || (token.text == "mu" && At(1).kind == Tok::kText);
   }
   if (token.kind != Tok::kWord || !behind_number || token.text.size() < 2) return false;
+  // "230 GB"
+  if (Among(token.text, {"KB", "kB", "MB", "GB", "TB", "Gb", "Mb"})) return true;
   return IsUnit(LowerAscii(token.text)) && !PlainCommand(token.text).has_value();
 }
 

@@ -14,6 +14,9 @@ constexpr size_t kMaxPieces = 200;
 
 End Infinite(int sign) { return {.infinite = sign, .value = kNoRef, .closed = false}; }
 
+// The mark of a relation whose sides change places.
+char Turned(char mark) { return mark == '<' ? '>' : mark == '>' ? '<' : mark == 'l' ? 'g' : mark == 'g' ? 'l' : mark; }
+
 }  // namespace
 
 std::optional<int> Comparer::OrderEnds(const End& a, const End& b) {
@@ -126,57 +129,55 @@ std::optional<Region> Comparer::RegionOfBracket(Ref ref) {
   return region;
 }
 
-// left MARK right with one side free of symbols: the other a name, a call, or linear in one symbol.
+// left MARK right with one side free of symbols: the other a name, a call, linear in one symbol, an absolute value or a
+// square of such.
 std::optional<Region> Comparer::Solve(Ref left, char mark, Ref right) {
   if (HasSymbols(tree_, right) == HasSymbols(tree_, left)) return std::nullopt;
-  if (HasSymbols(tree_, right)) {
-    static constexpr char kFlip[][2] = {{'<', '>'}, {'>', '<'}, {'l', 'g'}, {'g', 'l'}};
-    for (const auto& [from, to] : kFlip) {
-      if (mark == from) return Solve(right, to, left);
-    }
-    return Solve(right, mark, left);
-  }
+  if (HasSymbols(tree_, right)) return Solve(right, Turned(mark), left);
+  const bool order = mark != '=' && mark != '!';
   // |u| < c is -c < u < c; |u| > c is what lies outside.
-  if (tree_.Is(left, Kind::kFunction) && tree_[left].text == "abs" && mark != '=' && mark != '!') {
+  if (tree_.Is(left, Kind::kFunction) && tree_[left].text == "abs" && order) {
     const Ref inner = tree_[left].kids[0];
-    const bool inside = mark == '<' || mark == 'l';
     const auto above = Solve(inner, mark, right);
-    const auto below = above.has_value() ? Solve(inner,
-                                                 mark == '<'   ? '>'
-                                                 : mark == '>' ? '<'
-                                                 : mark == 'l' ? 'g'
-                                                               : 'l',
-                                                 tree_.Neg(right))
-                                         : std::nullopt;
-    return below.has_value() ? Join(*above, *below, inside) : std::nullopt;
+    const auto below = above.has_value() ? Solve(inner, Turned(mark), tree_.Neg(right)) : std::nullopt;
+    return below.has_value() ? Join(*above, *below, mark == '<' || mark == 'l') : std::nullopt;
   }
+  // u^2 < c is |u| < \sqrt{c}.
+  if (tree_.Is(left, Kind::kPow) && tree_.IsNumber(tree_[left].kids[1], 2) && order) {
+    if (OrderOf(tree_, right, tree_.Number(Rational(0)), work_).value_or(-1) < 0) return std::nullopt;
+    const Ref root = tree_.Pow(right, tree_.Number(Rational(1, 2)));
+    return Solve(tree_.New(Kind::kFunction, "abs", {tree_[left].kids[0]}), mark, root);
+  }
+  if (tree_.Is(left, Kind::kSymbol) || tree_.Is(left, Kind::kApply)) return RayOf(tree_.Key(left), mark, right);
+  return SolveLinear(left, mark, right);
+}
+
+// a x + b against c: the values at 0 and 1 give a and b; that it is linear is proved exactly.
+std::optional<Region> Comparer::SolveLinear(Ref left, char mark, Ref right) {
+  Ref symbol = left;
+  while (!tree_.Is(symbol, Kind::kSymbol)) {
+    const std::vector<Ref>& kids = tree_[symbol].kids;
+    const auto with = std::find_if(kids.begin(), kids.end(), [&](Ref kid) { return HasSymbols(tree_, kid); });
+    if (with == kids.end() || tree_.Is(symbol, Kind::kApply)) return std::nullopt;
+    symbol = *with;
+  }
+  const std::string name = tree_[symbol].text;
+  const Ref at0 = tree_.Substitute(left, name, tree_.Number(Rational(0)));
+  const Ref at1 = tree_.Substitute(left, name, tree_.Number(Rational(1)));
+  const Ref slope = tree_.Sub(at1, at0);
+  if (slope == kNoRef || !tree_.Is(slope, Kind::kNumber) || tree_[slope].value.Sign() == 0) return std::nullopt;
+  if (HasSymbols(tree_, at0)) return std::nullopt;
+  if (CompareExactly(tree_, left, tree_.Add({tree_.Mul({slope, symbol}), at0})) != Exact::kEqual) return std::nullopt;
+  const Ref bound = tree_.Div(tree_.Sub(right, at0), slope);
+  if (bound == kNoRef) return std::nullopt;
+  return RayOf(name, tree_[slope].value.Sign() < 0 ? Turned(mark) : mark, bound);
+}
+
+// `variable` MARK bound.
+std::optional<Region> Comparer::RayOf(const std::string& variable, char mark, Ref bound) {
   Region region;
   region.explicit_set = mark != '=';
-  Ref bound = right;
-  if (tree_.Is(left, Kind::kSymbol) || tree_.Is(left, Kind::kApply)) {
-    region.variable = tree_.Key(left);
-  } else {
-    // a x + b against c: the values at 0 and 1 give a and b; that it is linear is proved exactly.
-    Ref symbol = left;
-    while (!tree_.Is(symbol, Kind::kSymbol)) {
-      const std::vector<Ref>& kids = tree_[symbol].kids;
-      const auto with = std::find_if(kids.begin(), kids.end(), [&](Ref kid) { return HasSymbols(tree_, kid); });
-      if (with == kids.end() || tree_.Is(symbol, Kind::kApply)) return std::nullopt;
-      symbol = *with;
-    }
-    const std::string name = tree_[symbol].text;
-    const Ref at0 = tree_.Substitute(left, name, tree_.Number(Rational(0)));
-    const Ref at1 = tree_.Substitute(left, name, tree_.Number(Rational(1)));
-    const Ref slope = tree_.Sub(at1, at0);
-    if (slope == kNoRef || !tree_.Is(slope, Kind::kNumber) || tree_[slope].value.Sign() == 0) return std::nullopt;
-    if (HasSymbols(tree_, at0)) return std::nullopt;
-    if (CompareExactly(tree_, left, tree_.Add({tree_.Mul({slope, symbol}), at0})) != Exact::kEqual) return std::nullopt;
-    bound = tree_.Div(tree_.Sub(right, at0), slope);
-    if (bound == kNoRef) return std::nullopt;
-    region.variable = name;
-    if (tree_[slope].value.Sign() < 0)
-      mark = mark == '<' ? '>' : mark == '>' ? '<' : mark == 'l' ? 'g' : mark == 'g' ? 'l' : mark;
-  }
+  region.variable = variable;
   End end{.infinite = InfinitySign(bound), .value = bound, .closed = mark == 'l' || mark == 'g'};
   if (end.infinite != 0) end.closed = false;
   if (!IsScalar(bound)) return std::nullopt;
@@ -239,6 +240,44 @@ std::optional<Region> Comparer::RegionOfList(const std::vector<Ref>& kids, const
   return wide;
 }
 
+// \mathbb{R}, \mathbb{R}^+, \mathbb{R}_{\ge 0}, ...
+std::optional<Region> Comparer::RegionOfNamedSet(const std::string& name) {
+  Region region;
+  region.explicit_set = true;
+  if (name == "R") {
+    region.pieces.push_back({Infinite(-1), Infinite(1)});
+    return region;
+  }
+  if (name.size() != 3 || name[0] != 'R') return std::nullopt;
+  const char sign = name[2];
+  const End end{.infinite = 0, .value = tree_.Number(Rational(0)), .closed = sign == 'g' || sign == 'l'};
+  if (sign == '+' || sign == '>' || sign == 'g') {
+    region.pieces.push_back({end, Infinite(1)});
+  } else if (sign == '-' || sign == '<' || sign == 'l') {
+    region.pieces.push_back({Infinite(-1), end});
+  } else {
+    return std::nullopt;
+  }
+  return region;
+}
+
+// Whole numbers are no part of the line.
+std::optional<Region> Comparer::RegionOfBuilder(const Node& builder) {
+  Ref element = builder.kids[0];
+  if (tree_.Is(element, Kind::kRelation)) {
+    const Node inner = tree_[element];
+    if (inner.text != "e" || !tree_.Is(inner.kids[1], Kind::kNamedSet) || tree_[inner.kids[1]].text != "R") {
+      return std::nullopt;
+    }
+    element = inner.kids[0];
+  }
+  auto region = RegionOf(builder.kids[1]);
+  if (!region.has_value() || region->variable != tree_.Key(element)) return std::nullopt;
+  region->variable.clear();
+  region->explicit_set = true;
+  return region;
+}
+
 std::optional<Region> Comparer::RegionOf(Ref ref) {
   if (ref == kNoRef) return std::nullopt;
   const Node node = tree_[ref];
@@ -258,43 +297,10 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
       }
       return Canonical(std::move(region));
     }
-    case Kind::kNamedSet: {
-      Region region;
-      region.explicit_set = true;
-      const Ref zero = tree_.Number(Rational(0));
-      if (node.text == "R") {
-        region.pieces.push_back({Infinite(-1), Infinite(1)});
-        return region;
-      }
-      if (node.text.size() != 3 || node.text[0] != 'R') return std::nullopt;
-      // R^+, R_{\ge 0}, ...
-      const char sign = node.text[2];
-      const End end{.infinite = 0, .value = zero, .closed = sign == 'g' || sign == 'l'};
-      if (sign == '+' || sign == '>' || sign == 'g') {
-        region.pieces.push_back({end, Infinite(1)});
-      } else if (sign == '-' || sign == '<' || sign == 'l') {
-        region.pieces.push_back({Infinite(-1), end});
-      } else {
-        return std::nullopt;
-      }
-      return region;
-    }
-    case Kind::kSetBuilder: {
-      Ref element = node.kids[0];
-      if (tree_.Is(element, Kind::kRelation)) {
-        // Whole numbers are no part of the line.
-        const Node inner = tree_[element];
-        if (inner.text != "e" || !tree_.Is(inner.kids[1], Kind::kNamedSet) || tree_[inner.kids[1]].text != "R") {
-          return std::nullopt;
-        }
-        element = inner.kids[0];
-      }
-      auto region = RegionOf(node.kids[1]);
-      if (!region.has_value() || region->variable != tree_.Key(element)) return std::nullopt;
-      region->variable.clear();
-      region->explicit_set = true;
-      return region;
-    }
+    case Kind::kNamedSet:
+      return RegionOfNamedSet(node.text);
+    case Kind::kSetBuilder:
+      return RegionOfBuilder(node);
     case Kind::kUnion:
     case Kind::kIntersect: {
       std::optional<Region> out;

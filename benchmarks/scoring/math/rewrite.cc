@@ -175,6 +175,36 @@ Ref Comparer::RepeatedNames(const Node& list) {
   return tree_.New(Kind::kList, ",", std::move(tuples));
 }
 
+// Determinants and norms of what is written out.
+Ref Comparer::RewriteFunction(const Node& node) {
+  if (node.kids.empty()) return kNoRef;
+  const Node inner = tree_[node.kids[0]];
+  const bool norm = (node.text == "norm" || node.text == "abs") && node.kids.size() == 1;
+  if (inner.kind == Kind::kMatrix && inner.text != "cases") {
+    const auto n = static_cast<size_t>(inner.rows);
+    const bool square = n <= kMaxDeterminant && n * n == inner.kids.size();
+    if ((node.text == "det" || node.text == "abs") && square) return Determinant(inner.kids, n);
+    if (norm && (n == 1 || n == inner.kids.size())) return NormOf(inner.kids);
+  }
+  return norm && inner.kind == Kind::kBracket ? NormOf(inner.kids) : kNoRef;
+}
+
+// "p=5,q=2;p=7,q=2" is a list of tuples, as are names that come again.
+Ref Comparer::RewriteList(const Node& node) {
+  if (node.text != ";") return RepeatedNames(node);
+  std::vector<Ref> groups = node.kids;
+  for (Ref& group : groups) {
+    if (!tree_.Is(group, Kind::kList)) continue;
+    std::vector<Ref> elements = tree_[group].kids;
+    for (Ref& element : elements) {
+      const Ref value = ValueOf(element);
+      if (value != kNoRef) element = value;
+    }
+    group = tree_.New(Kind::kBracket, "()", std::move(elements));
+  }
+  return tree_.New(Kind::kList, ",", std::move(groups));
+}
+
 Ref Comparer::Rewrite(Ref ref) {
   if (ref == kNoRef || tree_[ref].kids.empty()) return ref;
   std::vector<Ref> kids = tree_[ref].kids;
@@ -190,6 +220,10 @@ Ref Comparer::Rewrite(Ref ref) {
   const auto is_matrix = [&](Ref kid) { return tree_.Is(kid, Kind::kMatrix) && tree_[kid].text != "cases"; };
   const bool matrices = std::any_of(node.kids.begin(), node.kids.end(), is_matrix);
   Ref better = kNoRef;
+  if (node.kind == Kind::kList || node.kind == Kind::kSet || node.kind == Kind::kBracket) {
+    std::vector<Ref> whole = WithoutDots(node.kids);
+    if (!whole.empty()) return tree_.New(node.kind, node.text, std::move(whole));
+  }
   switch (node.kind) {
     case Kind::kRelation:
       return RewriteRelation(ref);
@@ -208,17 +242,7 @@ Ref Comparer::Rewrite(Ref ref) {
       }
       break;
     case Kind::kFunction:
-      if ((node.text == "det" || node.text == "abs") && is_matrix(node.kids[0])) {
-        const Node inner = tree_[node.kids[0]];
-        const auto n = static_cast<size_t>(inner.rows);
-        if (n <= kMaxDeterminant && n * n == inner.kids.size()) better = Determinant(inner.kids, n);
-      }
-      if ((node.text == "norm" || node.text == "abs") && better == kNoRef && node.kids.size() == 1) {
-        const Node inner = tree_[node.kids[0]];
-        const bool column =
-            inner.kind == Kind::kMatrix && (inner.rows == 1 || static_cast<size_t>(inner.rows) == inner.kids.size());
-        if (inner.kind == Kind::kBracket || column) better = NormOf(inner.kids);
-      }
+      better = RewriteFunction(node);
       break;
     case Kind::kSetBuilder:
       better = WholeNumbers(ref);
@@ -229,21 +253,7 @@ Ref Comparer::Rewrite(Ref ref) {
       break;
     }
     case Kind::kList:
-      if (const Ref tuples = RepeatedNames(node); tuples != kNoRef) better = tuples;
-      // "p=5,q=2;p=7,q=2" is a list of tuples.
-      if (node.text == ";") {
-        std::vector<Ref> groups = node.kids;
-        for (Ref& group : groups) {
-          if (!tree_.Is(group, Kind::kList)) continue;
-          std::vector<Ref> elements = tree_[group].kids;
-          for (Ref& element : elements) {
-            const Ref value = ValueOf(element);
-            if (value != kNoRef) element = value;
-          }
-          group = tree_.New(Kind::kBracket, "()", std::move(elements));
-        }
-        better = tree_.New(Kind::kList, ",", std::move(groups));
-      }
+      better = RewriteList(node);
       break;
     default:
       break;

@@ -64,6 +64,38 @@ bool Comparer::DecimalEqual(Ref literal, Ref value) {
   return Within(tree_, literal, value, PowerOfTen(node.unit), work_).value_or(false);
 }
 
+// What `ref` holds that is not evaluated, "" for nothing.
+std::string Comparer::Unevaluated(Ref ref) const {
+  const Node& node = tree_[ref];
+  if (node.kind == Kind::kDots) return "an ellipsis";
+  if (node.kind == Kind::kSymbol && (node.text.starts_with("d/d") || node.text.starts_with("d^"))) {
+    return "a derivative";
+  }
+  if (node.kind == Kind::kBig) {
+    const bool bounded = !tree_.Is(node.kids[1], Kind::kText) && !tree_.Is(node.kids[2], Kind::kText);
+    const bool infinite = InfinitySign(node.kids[1]) != 0 || InfinitySign(node.kids[2]) != 0;
+    const bool sum = node.text == "sum";
+    if (node.text.starts_with("lim")) return "a limit";
+    if (sum || node.text == "prod") {
+      if (infinite) return sum ? "an infinite sum" : "an infinite product";
+    } else if (!bounded || infinite) {
+      return bounded ? "an improper integral" : "an indefinite integral";
+    }
+  }
+  for (const Ref kid : node.kids) {
+    if (std::string found = Unevaluated(kid); !found.empty()) return found;
+  }
+  return "";
+}
+
+// Why ball arithmetic says nothing of two values: what they hold that is not evaluated.
+std::string Comparer::WhyNot(Ref a, Ref b) const {
+  for (const Ref ref : {a, b}) {
+    if (const std::string what = Unevaluated(ref); !what.empty()) return what + " is not evaluated";
+  }
+  return "no point tells them apart or proves them equal";
+}
+
 Result Comparer::CompareValues(Ref a, Ref b) {
   if (a == kNoRef || b == kNoRef) return Undecided("budget");
   const int left = InfinitySign(a);
@@ -77,11 +109,13 @@ Result Comparer::CompareValues(Ref a, Ref b) {
   if (const auto x = ExactValue(tree_, a, work_)) {
     if (const auto y = ExactValue(tree_, b, work_)) return *x == *y ? Equal("exact") : Different("exact");
   }
+  // What an operator does to what follows is no product.
+  const bool derivative = Unevaluated(a) == "a derivative" || Unevaluated(b) == "a derivative";
   switch (CompareExactly(tree_, a, b)) {
     case Exact::kEqual:
       return Equal("exact");
     case Exact::kDifferent:
-      return Different("exact");
+      return derivative ? Undecided(WhyNot(a, b)) : Different("exact");
     case Exact::kUnknown:
       break;
   }
@@ -91,7 +125,7 @@ Result Comparer::CompareValues(Ref a, Ref b) {
   const Ball decimal = logs ? CompareBalls(tree_, a, b, {.log_is_decimal = true}, work_) : natural;
   if (decimal == Ball::kEqual) return Equal("log base");
   if (natural == Ball::kDifferent && decimal == Ball::kDifferent) return Different("balls");
-  return Undecided(work_ <= 0 ? "budget: ball arithmetic" : "no point tells them apart or proves them equal");
+  return Undecided(work_ <= 0 ? "budget: ball arithmetic" : WhyNot(a, b));
 }
 
 // p% is p or p/100, an angle in degrees is its number or that many pi/180.

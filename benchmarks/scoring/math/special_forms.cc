@@ -178,6 +178,58 @@ bool IsPlainWord(string_view word) {
   return LowerAscii(word).find_first_of("aeiouy") != string_view::npos;
 }
 
+// "yes" and "no" of several languages, and "true" and "false"; "" for anything else.
+string_view YesNo(string_view key) {
+  if (OneOf(key, {"yes", "ja", "oui", "sí", "sim", "да", "是", "はい"})) return "yes";
+  if (OneOf(key, {"no", "nein", "non", "não", "нет", "否", "いいえ"})) return "no";
+  if (OneOf(key, {"true", "正确", "верно", "wahr", "vrai", "verdadero"})) return "true";
+  return OneOf(key, {"false", "错误", "неверно", "falsch", "faux", "falso"}) ? "false" : string_view();
+}
+
+// "red, blue, and green", "\\text{Tom}, \\text{Dick}": words without mathematics, one of them a plain one.
+Ref WordList(Tree& tree, string_view cleaned) {
+  std::string text(cleaned);
+  for (const string_view command : {"\\text{", "\\textbf{", "\\mathrm{", "\\mbox{"}) {
+    for (size_t at = text.find(command); at != string_view::npos; at = text.find(command)) {
+      const size_t close = text.find('}', at);
+      if (close == string_view::npos) return kNoRef;
+      text.erase(close, 1);
+      text.replace(at, command.size(), " ");
+    }
+  }
+  std::vector<Ref> items;
+  bool word = false;
+  std::string mark = ",";
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    size_t skip = 1;
+    for (const string_view join : {" and ", " or "}) {
+      const size_t at = text.find(join, begin);
+      if (at >= end || TrimSpaces(string_view(text).substr(begin, at - begin)).empty()) continue;
+      end = at;
+      skip = join.size();
+      mark = join == " or " ? "or" : "and";
+    }
+    string_view item = TrimSpaces(string_view(text).substr(begin, end - begin));
+    for (const string_view join : {"and ", "or "}) {  // "red, and green"
+      if (item.starts_with(join)) item.remove_prefix(join.size());
+    }
+    const std::string key = TextKey(item);
+    const bool letters = std::all_of(item.begin(), item.end(), [](char c) {
+      return IsAsciiLetter(c) || c == ' ' || c == '-' || c == '\'' || static_cast<unsigned char>(c) >= 0x80;
+    });
+    if (item.size() < 2 || key.empty() || !letters || NumberWord(key).has_value() || PlainCommand(key).has_value()) {
+      return kNoRef;
+    }
+    const auto words = Words(item);
+    word = word || std::any_of(words.begin(), words.end(), [](string_view w) { return IsPlainWord(w); });
+    const auto weekday = WeekdayOf(key);
+    items.push_back(tree.New(Kind::kText, weekday.has_value() ? std::string(*weekday) : key, {}));
+    begin = end + skip;
+  }
+  return word && items.size() > 1 ? tree.New(Kind::kList, mark, std::move(items)) : kNoRef;
+}
+
 }  // namespace
 
 Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
@@ -188,7 +240,7 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const Ref date = ParseDate(tree, words, cleaned); date != kNoRef) return date;
   if (const Ref time = ParseTime(tree, words, cleaned); time != kNoRef) return time;
   if (const auto weekday = WeekdayOf(key)) return tree.New(Kind::kText, std::string(*weekday), {});
-  if (key == "yes" || key == "no" || key == "true" || key == "false") return tree.New(Kind::kText, key, {});
+  if (const string_view said = YesNo(key); !said.empty()) return tree.New(Kind::kText, std::string(said), {});
   if (const auto number = NumberInWords(key)) return tree.Number(*number);
   if (const auto number = WordsWithUnit(tree, key); number != kNoRef) return number;
   if (key == "positive infinity") return tree.New(Kind::kConstant, "inf", {});
@@ -199,16 +251,19 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const auto number = ChineseNumber(cleaned)) return tree.Number(*number);
   if (const Ref root = RootInWords(tree, key); root != kNoRef) return root;
   if (const Ref rest = AllExcept(tree, cleaned); rest != kNoRef) return rest;
-  if (SaysNothing(words) || OneOf(key, {"none", "empty set"})) {
+  if (SaysNothing(words) || OneOf(key, {"none", "empty set", "无解", "нет решений", "keine lösung", "aucune solution",
+                                        "pas de solution", "sin solución", "no hay solución", "sem solução"})) {
     return tree.New(Kind::kSet, "", {});
   }
-  if (OneOf(key, {"undefined", "does not exist", "dne", "not defined"}) || key.ends_with(" does not exist"))
+  if (OneOf(key, {"undefined", "does not exist", "dne", "not defined", "不存在"}) || key.ends_with(" does not exist"))
     return tree.New(Kind::kConstant, "undefined", {});
-  if (OneOf(key, {"infinite", "infinity", "infinitely many", "infinitely many solutions"})) {
+  if (OneOf(key, {"infinite", "infinity", "infinitely many", "infinitely many solutions", "there are infinitely many",
+                  "无穷大", "无穷"})) {
     return tree.New(Kind::kConstant, "inf", {});
   }
   if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers"}))
     return tree.New(Kind::kNamedSet, "R", {});
+  if (const Ref list = WordList(tree, cleaned); list != kNoRef) return list;
   const bool letters_only = std::all_of(key.begin(), key.end(), [](char c) {
     return c == ' ' || IsAsciiLetter(c) || static_cast<unsigned char>(c) >= 0x80;
   });

@@ -271,6 +271,22 @@ std::optional<int64_t> DenominatorWord(string_view word) {
   return found == kNames.end() ? std::nullopt : std::optional<int64_t>(3 + (found - kNames.begin()));
 }
 
+std::optional<int64_t> OrdinalWord(string_view word) {
+  for (const auto& [tens, value] : {std::pair<string_view, int64_t>{"twenty-", 20}, {"thirty-", 30}}) {
+    if (!word.starts_with(tens)) continue;
+    const auto ones = OrdinalWord(word.substr(tens.size()));
+    return ones.has_value() && *ones < 10 ? std::optional(value + *ones) : std::nullopt;
+  }
+  if (word == "first") return 1;
+  if (word == "second") return 2;
+  if (word == "thirtieth") return 30;
+  if (word.ends_with("th") || word == "third") {
+    const auto below = DenominatorWord(word);
+    if (below.has_value() && *below <= 20) return below;
+  }
+  return std::nullopt;
+}
+
 std::optional<int> MonthOf(string_view word) {
   for (size_t i = 0; i < kMonths.size(); ++i) {
     if (word == kMonths[i] || (word.size() == 3 && kMonths[i].starts_with(word)) || (word == "sept" && i == 8)) {

@@ -29,6 +29,8 @@ std::optional<int64_t> MultiplierOf(std::string_view);  // "million" -> 1000000
 std::optional<int64_t> NumberWord(std::string_view);    // "twenty-one", "three hundred"
 // "thirds" -> 3, to twentieths, and hundredths, thousandths.
 std::optional<int64_t> DenominatorWord(std::string_view word);
+// "fifth", "twenty-first" -> 5, 21; to thirty-first.
+std::optional<int64_t> OrdinalWord(std::string_view word);
 std::optional<int> MonthOf(std::string_view word);                 // "june", "jun" -> 6
 std::optional<std::string_view> WeekdayOf(std::string_view word);  // "wed", "wednesday" -> "wednesday"
 // "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.

@@ -49,7 +49,8 @@ TEST(ExtractMath, EachStepByExample) {
       {"#### 42", "42", "whole text"},
       {"```\n42\n```", "42", "whole text"},
       {"Yes, it converges.", "Yes", "whole text"},
-      {"The function is even.", "even", "whole text"},
+      {"The function is even.", "even", "last sentence"},
+      {"The number is rational.", "rational", "whole text"},
       {"12 noon", "12 noon", "whole text"},
       {"The probability is $\\frac{1}{6}$, which is about 0.167.", "$\\frac{1}{6}$", "last expression"},
       {"It takes 2 hours and 30 minutes.", "2 hours and 30 minutes", "last expression"},
@@ -63,6 +64,120 @@ TEST(ExtractMath, EachStepByExample) {
        "7", "last expression"},
       {"答えは **12** です。", "12", "answer is"},
       {"所以 $x = 3$ 或 $x = -3$。", "$x = 3$ 或 $x = -3$", "last expression"},
+  };
+  for (const Row& row : rows) {
+    const MathAnswer answer = ExtractMathAnswer(row.text);
+    EXPECT_EQ(answer.text, row.answer) << row.text;
+    EXPECT_EQ(answer.step, row.step) << row.text;
+  }
+}
+
+// Without delimiters an expression is more than its last number.
+TEST(ExtractMath, PlainMathematicsIsTakenWhole) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"The area is 4π.", "4π"},
+      {"So the area of the circle is 4π square units.", "4π"},
+      {"Area = 4*pi", "4*pi"},
+      {"Thus the side is 2√3 cm.", "2√3"},
+      {"So the value is sqrt(3)/2", "sqrt(3)/2"},
+      {"So sin 60° = √3/2.", "√3/2"},
+      {"So f(x) = x^2 + 1.", "f(x) = x^2 + 1"},
+      {"That gives 2^10 possibilities.", "2^10"},
+      {"That gives 2^10 = 1024 possibilities.", "1024"},
+      {"She has 16 - 3 - 4 = 9 eggs.", "9"},
+      {"The vertex is (2, -1).", "(2, -1)"},
+      {"The domain is [2, 5).", "[2, 5)"},
+      {"The set is {1, 2, 3}.", "{1, 2, 3}"},
+      {"The possible values are 1, 2, and 3.", "1, 2, and 3"},
+      {"So n can be 1, 2 or 3.", "1, 2 or 3"},
+      {"The solutions are x = 1 and x = -1.", "x = 1 and x = -1"},
+      {"The roots are ±1.", "±1"},
+      {"So x > 3.", "x > 3"},
+      {"So the limit is e^2.", "e^2"},
+      {"The slope is −1/2.", "−1/2"},
+      {"It is 3 1/2 cups.", "3 1/2"},
+      {"It is 1.5 × 10^6 meters.", "1.5 × 10^6"},
+      {"So the value is \\frac{3}{4}.", "\\frac{3}{4}"},
+      {"It happens on the 5th of May.", "5th of May"},
+      // What only stands beside a number is no part of it.
+      {"There are 7 of them. (Check: 3 + 4 = 7.)", "7"},
+      {"The room has 1,000.99m².", "1,000.99"},
+      {"There are 5 boys and 3 girls.", "3"},
+      {"He has 7 - a small number.", "7"},
+      {"He gave these to her:\n- 5 of the apples", "5"},
+      {"So he has 7!", "7"},
+      {"1) He gave 5 of the apples to her", "5"},
+      {"Then x = 2 and the sum is 7.", "7"},
+      {"x^2 = 16, so x = 4.", "4"},
+      {"So 2x = 20 games.", "20"},
+      {"Then 20 = A.", "20"},
+      {"The line is 2x + 3y = 6.", "2x + 3y = 6"},
+      {"He needs 400g / 200g = 2 of them.", "2"},
+      {"It takes 480 ft / 15 ft/sec = 32 sec to get there.", "32"},
+      {"They earned $7/min because of it.", "7"},
+      {"She knows 10 digits of pi.", "10"},
+      {"They play it 90 times / 2 = 45 times a year.", "45"},
+      {"It is %95.", "95"},
+      {"Then 19/20 * 100 = %95.", "95"},
+      {"The distance is 3*4m = 12m from there.", "12"},
+      {"So x = log_2(5).", "log_2(5)"},
+      {"Le total est de 1 250 €.", "1 250"},
+      {"Les solutions sont x = 2 et x = 3.", "x = 2 et x = 3"},
+      {"The probability is 5/12 (approximately 41.67%).", "5/12"},
+      {"The distance is √20 = 2√5 ≈ 4.47 units.", "2√5"},
+      {"So the line is y = -1/2 x + 3.", "y = -1/2 x + 3"},
+      {"So the integral is ln 2.", "ln 2"},
+      {"He has 10 apples and about 5 pears.", "5"},
+      {"The value is sin(60°).", "sin(60°)"},
+      {"The range is 2 < x.", "2 < x"},
+  };
+  for (const auto& [text, answer] : rows) EXPECT_EQ(ExtractMathAnswer(text).text, answer) << text;
+}
+
+// Beside one value a last expression is what it comes to.
+TEST(ExtractMath, EquationsAndDerivationsComeToTheirLastMember) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"Therefore, the side length of the triangle is $2a = 16 \\sqrt{3}.$", "16 \\sqrt{3}"},
+      {"The largest of the three is $n+1=6$.", "6"},
+      {"It factors as \\[ab + 5b+2a+10 = (a+5)(b+2).\\]", "(a+5)(b+2)"},
+      {"We get\n\\begin{align*}\nf &= g \\\\\n&= p - q.\n\\end{align*}", "p - q"},
+      {"So $36 - 7 - 2 - 10 = 17 = x$.", "17"},
+      {"Because $x$ cannot be $0$, $x=5$.", "5"},
+      {"Thus, $k-1=1,$ and $k=2.$", "2"},
+      {"So it is $\\equiv 24 \\equiv 3 \\pmod{7}$", "3 \\pmod{7}"},
+      {"So the midpoint is $\\left(\\frac{-5+3}{2},\\frac{5+7}{2}\\right)=(-1,6).$", "(-1,6)"},
+      {"So it is $7$.\n\n[asy]\ndraw((0,0)--(3,4));\n[/asy]", "7"},
+  };
+  for (const auto& [text, value] : rows) {
+    EXPECT_TRUE(JudgeMath(value, text).equal()) << text << " gives " << GradedAnswer(value, text).text;
+    EXPECT_FALSE(JudgeMath("1234", text).equal()) << text;
+  }
+  EXPECT_EQ(GradedAnswer("6", "The largest is $n+1=6$.").text, "6");
+  // Beside an equation it stays one; two statements are not their last.
+  EXPECT_TRUE(JudgeMath("2x+y=6", "So the line is $2x + y = 6$.").equal());
+  EXPECT_FALSE(JudgeMath("2", "So we have $x=1,y=2$").equal());
+  EXPECT_TRUE(JudgeMath("(1,2)", "So we have $x=1$ and $y=2$.").equal());
+}
+
+TEST(ExtractMath, WhatTheLastSentenceSaysInWords) {
+  const Row rows[] = {
+      {"Since the lines are parallel, there is no solution.", "no solution", "last sentence"},
+      {"Since 2 is not 3, the equation has no real solutions.", "no real solutions", "last sentence"},
+      {"100 days after Sunday is a Tuesday.", "Tuesday", "last sentence"},
+      {"So it will be Tuesday.", "Tuesday", "last sentence"},
+      {"Therefore f is odd.", "odd", "last sentence"},
+      {"Sally sold 60 boxes on Saturday.", "60", "last expression"},
+      {"There are 2 values that make it undefined.", "2", "last expression"},
+      {"The function is odd, since f(-x) = -f(x).", "odd", "last sentence"},
+      {"Thus the expression is undefined.", "undefined", "last sentence"},
+      {"We look at both sides. So the limit does not exist.", "does not exist", "last sentence"},
+      {"No, because 3 is odd.", "No", "last sentence"},
+      {"There is no solution for 5. We get 7.", "7", "last expression"},
+      {"No, the sum is not 5. It is 7.", "7", "last expression"},
+      {"no solution", "no solution", "whole text"},
+      {"It is seven.", "seven", "whole text"},
+      {"The final answer is \\boxed{5", "5", "unclosed box"},
+      {"The area is $\\pi$ square units.", "$\\pi$", "last expression"},
   };
   for (const Row& row : rows) {
     const MathAnswer answer = ExtractMathAnswer(row.text);

@@ -37,7 +37,18 @@ TEST(MathPairs, TheRuleThatDecidedIsNamed) {
 TEST(MathPairs, WhatCanNotBeReadOrDecidedIsUndecidedNotWrong) {
   EXPECT_EQ(JudgeMath("\\frac{1}{2", "3").outcome, MathOutcome::kUndecided);
   EXPECT_EQ(JudgeMath("4", "4 \\sqrt{").outcome, MathOutcome::kUndecided);
-  EXPECT_EQ(JudgeMath("\\int_0^1 x^x dx", "\\int_0^1 y^{2y} dy").outcome, MathOutcome::kUndecided);
+  const std::pair<const char*, const char*> unevaluated[] = {
+      {"\\int_0^\\infty e^{-x} dx", "an improper integral"},
+      {"\\int x^2 dx", "an indefinite integral"},
+      {"\\sum_{n=1}^\\infty \\frac{1}{n^2}", "an infinite sum"},
+      {"\\prod_{n=2}^\\infty (1-\\frac{1}{n^2})", "an infinite product"},
+      {"\\lim_{x \\to 0} \\frac{\\sin x}{x}", "a limit"},
+      {"1 + 2 + \\cdots + 7", "an ellipsis"}};
+  for (const auto& [text, what] : unevaluated) {
+    const MathVerdict verdict = JudgeMath(text, "28");
+    EXPECT_EQ(verdict.outcome, MathOutcome::kUndecided) << text;
+    EXPECT_EQ(verdict.rule, std::string(what) + " is not evaluated") << text;
+  }
   EXPECT_EQ(JudgeMath("(1,2", "1.2").outcome, MathOutcome::kUndecided);
   EXPECT_EQ(JudgeMath("(1,2", "(1, 2").outcome, MathOutcome::kEqual);
   EXPECT_EQ(JudgeMath("", "5").outcome, MathOutcome::kDifferent);
