@@ -18,8 +18,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGsm8kSource = "openai/grade-school-math @ 3101c7d5";
 constexpr std::string_view kExemplarSource = "lm-eval 0.4.13 (its task files, one JSON object a line)";
 constexpr std::string_view kMathSource = "openai/prm800k @ 7ecc7947";
+constexpr std::string_view kHumanEvalSource = "openai/human-eval @ 6d43fb98";
+constexpr std::string_view kMbppSource = "google-research/google-research, mbpp/";
 
-constexpr std::array<DataFile, 6> kManifest = {{
+constexpr std::array<DataFile, 9> kManifest = {{
     {"gsm8k/test.jsonl", 749738, "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
      "grade_school_math/data/test.jsonl", kGsm8kSource},
     {"gsm8k/train.jsonl", 4166206, "17f347dc51477c50d4efb83959dbb7c56297aba886e5544ee2aaed3024813465",
@@ -32,6 +34,12 @@ constexpr std::array<DataFile, 6> kManifest = {{
      "exemplars/minerva_math.jsonl", kExemplarSource},
     {"math500/test.jsonl", 446564, "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
      "prm800k/math_splits/test.jsonl", kMathSource},
+    {"humaneval/HumanEval.jsonl.gz", 44877, "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef",
+     "data/HumanEval.jsonl.gz", kHumanEvalSource},
+    {"mbpp/mbpp.jsonl", 563743, "ccf64ceae9c5403bf50a044cb6d505bfd2a2963ee58338ba268fd65beab92a9f", "mbpp/mbpp.jsonl",
+     kMbppSource},
+    {"mbpp/sanitized-mbpp.json", 278372, "8ac32b2799150228e2d745aed09c870b7e4444246d4727d1004576207ef40769",
+     "mbpp/sanitized-mbpp.json", kMbppSource},
 }};
 
 constexpr std::string_view kHowToImport =

@@ -206,6 +206,10 @@ void AddScore(CLI::App& app, Command& command) {
                "echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
                "math.robust");
 
+  AddToolCommand(*score, command, "score", "humaneval",
+                 "{\"task_id\",\"completion\"} to {\"task_id\",\"passed\",...}: programs, run in the sandbox");
+  AddToolCommand(*score, command, "score", "mbpp", "the same for MBPP's tasks");
+
   CLI::App* vote = app.add_subcommand("vote", "Majority vote over an item's outputs: JSON Lines in, JSON Lines out");
   vote->add_option("--metric", flags->metric, "extracts and grades:\n" + Listed(MetricsOf("")))->required();
   vote->add_option("--rule", flags->rule, "ns_tie_mean, first_seen or lm_eval");

@@ -25,6 +25,18 @@ int Exec(const std::string& program, const std::string& name, const std::vector<
 
 }  // namespace
 
+void AddToolCommand(CLI::App& parent, Command& command, const std::string& group, const std::string& name,
+                    const std::string& help) {
+  CLI::App* sub = parent.add_subcommand(name, help);
+  sub->prefix_command();  // every argument, --help included, is iha-tool's
+  sub->set_help_flag();
+  sub->callback([sub, &command, group, name] {
+    std::vector<std::string> arguments = sub->remaining();
+    if (!group.empty()) arguments.insert(arguments.begin(), name);
+    command.exit_code = Exec(command.program_folder + "/iha-tool", group.empty() ? name : group, arguments);
+  });
+}
+
 void AddToolCommands(CLI::App& app, Command& command) {
   const std::pair<const char*, const char*> tools[] = {
       {"generate", "Sample from a checkpoint: JSON Lines {\"prompt\"} to {\"samples\"}"},
@@ -32,14 +44,7 @@ void AddToolCommands(CLI::App& app, Command& command) {
       {"check-oracle", "Compare checkpoints with their expected.safetensors"},
       {"upcycle", "Make an IHA checkpoint that computes the same function"},
   };
-  for (const auto& [name, help] : tools) {
-    CLI::App* sub = app.add_subcommand(name, help);
-    sub->prefix_command();  // every argument, --help included, is iha-tool's
-    sub->set_help_flag();
-    sub->callback([sub, &command, name = std::string(name)] {
-      command.exit_code = Exec(command.program_folder + "/iha-tool", name, sub->remaining());
-    });
-  }
+  for (const auto& [name, help] : tools) AddToolCommand(app, command, "", name, help);
 }
 
 }  // namespace iha::cli

@@ -40,7 +40,10 @@ void AddInspect(CLI::App& app, Command& command);
 void AddTokenize(CLI::App& app, Command& command);  // tokenize, detokenize
 // generate, logits, check-oracle, upcycle: passed through to iha-tool.
 void AddToolCommands(CLI::App& app, Command& command);
-void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv, vote
+// One of them; `group`: what it is a subcommand of there ("" = of the program).
+void AddToolCommand(CLI::App& parent, Command& command, const std::string& group, const std::string& name,
+                    const std::string& help);
+void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv|humaneval|mbpp, vote
 void AddRank(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -1,9 +1,11 @@
 // iha-tool: the commands that run a model or candidate code. iha-eval starts it; it works by itself just as well, and
 // is all that an engine-only build has.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 
 #include "common/bus_error.h"
+#include "common/data_root.h"
 #include "common/errors.h"
 #include "common/text.h"
 #include "common/usage_error.h"
@@ -18,7 +20,8 @@ int Main(int argc, char** argv) {
   Tool tool;
   // iha-eval starts this program under its own name, and messages then speak of the command that was typed.
   if (argc > 0 && std::string_view(argv[0]) == "iha-eval") tool.program = "iha-eval";
-  CLI::App app("Runs checkpoints: sampling, logits, checks against oracles.", tool.program);
+  tool.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
+  CLI::App app("Runs checkpoints: sampling, logits, checks against oracles; judges programs.", tool.program);
   app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
@@ -26,6 +29,9 @@ int Main(int argc, char** argv) {
        {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddCudaBackend, AddMachinePeak}) {
     add(app, tool);
   }
+#ifdef IHA_HAVE_SANDBOX
+  AddScore(app, tool);
+#endif
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return ExitCodeAfterOutput(app, tool.exit_code);
 }

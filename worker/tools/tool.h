@@ -19,6 +19,7 @@ namespace iha::tools {
 
 struct Tool {
   std::string program = "iha-tool";  // as messages name it
+  std::string data_root = {};        // benchmark data, unless a flag says otherwise
   int exit_code = 0;
 };
 
@@ -39,6 +40,7 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags);
 void AddGenerate(CLI::App& app, Tool& tool);
 void AddLogits(CLI::App& app, Tool& tool);
 void AddCheckOracle(CLI::App& app, Tool& tool);
+void AddScore(CLI::App& app, Tool& tool);  // only in builds with libseccomp
 void AddUpcycle(CLI::App& app, Tool& tool);
 void AddTorchBackend(CLI::App& app, Tool& tool);
 void AddCudaBackend(CLI::App& app, Tool& tool);

