@@ -37,6 +37,11 @@ struct Prompt {
   std::vector<std::string> choices = {};
 };
 
+struct CodeSample {
+  std::string candidate;  // the model's program, without the tests
+  std::string program;
+};
+
 struct MetricInfo {
   std::string name;         // "gsm8k.strict_match"
   std::string description;  // whose rule, one line
@@ -57,11 +62,12 @@ struct BenchmarkInfo {
   std::string protocol;        // what exactly is reproduced, and from which tool and version
   std::vector<OptionInfo> options;
   std::vector<MetricInfo> metrics;           // base metrics that Grade returns, in order
-  std::vector<std::string> default_metrics;  // for k = 1; k > 1 adds maj@k of the first
+  std::vector<std::string> default_metrics;  // for k = 1; k > 1 adds maj@k (pass@k of programs) of the first
   SamplingParams default_sampling;
   std::vector<std::string> data_files;  // below the data root; empty = bundled
   // Each prompt has choices that are scored: one sample an item, its text that of scoring/choice_scores.h.
   bool likelihood = false;
+  bool runs_code = false;  // its metrics run what models wrote: only a worker whose sandbox holds grades it
 };
 
 class Benchmark {
@@ -80,6 +86,8 @@ class Benchmark {
   // Reference answer, for `explain` and samples.jsonl.
   virtual std::string Gold(int64_t index) const = 0;
   virtual Digest data_digest() const = 0;
+  // What the first metric judges of a text, and the whole program that it runs; both "" where texts are no programs.
+  virtual CodeSample Code(int64_t, const std::string&) const { return {}; }
 };
 
 // Every benchmark there is, in listing order (explicit list; no static registration); "jsonl:FILE" stands for all
@@ -119,7 +127,8 @@ absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>
 std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector<std::string>& metrics);
 
 // Checks metric names against a benchmark and gives their full form: "maj@5" becomes "maj@5?metric=NAME" with NAME the
-// first default metric; "&rule=lm_eval" stays only where it is not the default rule. Empty `metrics`: the default ones,
+// first default metric; "&rule=lm_eval" stays only where it is not the default rule. Metrics of programs are families:
+// "humaneval.pass@10" is one, "humaneval.pass@k" stands for pass@1 and pass@samples. Empty `metrics`: the default ones,
 // and maj@k of the first for k > 1 samples. k > samples is allowed (kUndefined cells). InvalidArgument: unknown or
 // repeated metrics, bad k or rule.
 absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& info, const SamplingParams& sampling,

@@ -22,15 +22,24 @@ using scoring::VoteRule;
 
 enum class Kind { kMean, kMajority, kPass };
 
-// "gsm8k.robust", "maj@5?metric=gsm8k.robust&rule=lm_eval", "pass@5?metric=...".
+// "gsm8k.robust", "maj@5?metric=gsm8k.robust&rule=lm_eval", "pass@5?metric=...", "humaneval.pass@5".
 struct MetricSpec {
   Kind kind = Kind::kMean;
   std::string base;  // "" while the default is not filled in
-  int64_t k = 1;
+  int64_t k = 1;     // kAllK: "humaneval.pass@k", until ResolveMetrics writes it out
   VoteRule rule = VoteRule::kNsTieMean;
 };
 
 constexpr int64_t kMaxSamples = 1 << 20;
+constexpr int64_t kAllK = 0;
+// Ends the base metrics of programs, which have a value for each k.
+constexpr std::string_view kFamilyEnd = ".pass@k";
+
+absl::Status ReadK(const std::string& metric, std::string_view text, int64_t& k) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), k);
+  if (error == std::errc() && end == text.data() + text.size() && k >= 1 && k <= kMaxSamples) return absl::OkStatus();
+  return InvalidArgument("metric '{}': found k = '{}', expected an integer from 1 to {}", metric, text, kMaxSamples);
+}
 
 absl::StatusOr<MetricSpec> ParseMetric(const std::string& text) {
   IHA_ASSIGN_OR_RETURN(const BenchmarkRef parts, ParseBenchmarkRef(text));
@@ -41,14 +50,18 @@ absl::StatusOr<MetricSpec> ParseMetric(const std::string& text) {
       return InvalidArgument("metric '{}': only maj@K and pass@K take options", text);
     }
     spec.base = parts.name;
+    const size_t family = parts.name.rfind(".pass@");
+    if (family == std::string::npos) return spec;
+    spec.kind = Kind::kPass;
+    spec.base = parts.name.substr(0, family) + std::string(kFamilyEnd);
+    const std::string_view k = std::string_view(parts.name).substr(family + kFamilyEnd.size() - 1);
+    spec.k = kAllK;
+    if (k != "k") IHA_RETURN_IF_ERROR(ReadK(text, k, spec.k));
     return spec;
   }
   spec.kind = majority ? Kind::kMajority : Kind::kPass;
   const std::string_view k = std::string_view(parts.name).substr(majority ? 4 : 5);
-  const auto [end, error] = std::from_chars(k.data(), k.data() + k.size(), spec.k);
-  if (error != std::errc() || end != k.data() + k.size() || spec.k < 1 || spec.k > kMaxSamples) {
-    return InvalidArgument("metric '{}': found k = '{}', expected an integer from 1 to {}", text, k, kMaxSamples);
-  }
+  IHA_RETURN_IF_ERROR(ReadK(text, k, spec.k));
   for (const auto& [name, value] : parts.options) {
     if (name == "metric") {
       spec.base = value;
@@ -63,6 +76,7 @@ absl::StatusOr<MetricSpec> ParseMetric(const std::string& text) {
 
 std::string NameOf(const MetricSpec& spec) {
   if (spec.kind == Kind::kMean) return spec.base;
+  if (spec.base.ends_with(kFamilyEnd)) return spec.base.substr(0, spec.base.size() - 1) + std::to_string(spec.k);
   BenchmarkRef parts{fmt::format("{}@{}", spec.kind == Kind::kMajority ? "maj" : "pass", spec.k),
                      {{"metric", spec.base}}};
   if (spec.rule != VoteRule::kNsTieMean) parts.options.emplace("rule", scoring::NameOf(spec.rule));
@@ -169,6 +183,25 @@ std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector
   return needed;
 }
 
+namespace {
+
+// "humaneval.pass@k": pass@1, and pass@samples where there are more.
+std::vector<std::string> WrittenOut(const std::vector<std::string>& metrics, int32_t samples) {
+  std::vector<std::string> written;
+  for (const std::string& name : metrics) {
+    if (!name.ends_with(kFamilyEnd) || name.find('?') != std::string::npos) {
+      written.push_back(name);
+      continue;
+    }
+    const std::string family = name.substr(0, name.size() - 1);
+    written.push_back(family + "1");
+    if (samples > 1) written.push_back(family + std::to_string(samples));
+  }
+  return written;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& info, const SamplingParams& sampling,
                                                         const std::vector<std::string>& metrics) {
   std::vector<std::string> known;
@@ -178,14 +211,18 @@ absl::StatusOr<std::vector<std::string>> ResolveMetrics(const BenchmarkInfo& inf
   std::vector<std::string> wanted = metrics;
   if (wanted.empty()) {
     wanted = info.default_metrics;
-    if (sampling.samples > 1) wanted.push_back(fmt::format("maj@{}", sampling.samples));
+    if (sampling.samples > 1 && !info.runs_code) wanted.push_back(fmt::format("maj@{}", sampling.samples));
   }
   std::vector<std::string> resolved;
-  for (const std::string& name : wanted) {
+  for (const std::string& name : WrittenOut(wanted, sampling.samples)) {
     IHA_ASSIGN_OR_RETURN(MetricSpec spec, ParseMetric(name));
     if (spec.base.empty()) spec.base = first;
     if (std::find(known.begin(), known.end(), spec.base) == known.end()) {
       return Annotate(UnknownName("metric", spec.base, known), info.name);
+    }
+    if (info.runs_code && spec.kind == Kind::kMajority) {
+      return InvalidArgument("{}: metric '{}': programs have no answers that could be voted on; take {}", info.name,
+                             name, first);
     }
     resolved.push_back(NameOf(spec));
     if (std::count(resolved.begin(), resolved.end(), resolved.back()) > 1) {

@@ -6,7 +6,9 @@
 #include "benchmarks/own/choice.h"
 #include "benchmarks/own/jsonl.h"
 #include "benchmarks/reasoning/gsm8k.h"
+#include "benchmarks/reasoning/humaneval.h"
 #include "benchmarks/reasoning/math500.h"
+#include "benchmarks/reasoning/mbpp.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 
@@ -21,7 +23,12 @@ struct Family {
   OpenFunction open;
 };
 
-std::vector<Family> Families() { return {{Gsm8kFamily(), OpenGsm8k}, {Math500Family(), OpenMath500}}; }
+std::vector<Family> Families() {
+  return {{Gsm8kFamily(), OpenGsm8k},
+          {Math500Family(), OpenMath500},
+          {MbppFamily(), OpenMbpp},
+          {HumanEvalFamily(), OpenHumanEval}};
+}
 
 }  // namespace
 

@@ -80,7 +80,9 @@ void PrintInfo(const BenchmarkInfo& info) {
   for (const auto& metric : info.metrics) rows.emplace_back(metric.name, metric.description);
   PrintColumns(rows);
   std::cout << fmt::format("  by default: {}{}\n", fmt::join(info.default_metrics, ", "),
-                           info.likelihood ? "" : "; for k > 1 samples also maj@k of the first");
+                           info.likelihood  ? ""
+                           : info.runs_code ? ": pass@1, and pass@k for k > 1 samples"
+                                            : "; for k > 1 samples also maj@k of the first");
   std::cout << "\ndata\n";
   if (info.data_files.empty()) std::cout << (info.name.find(':') == std::string::npos ? "  bundled\n" : "  FILE\n");
   for (const std::string& path : info.data_files) {

@@ -6,8 +6,10 @@
 #include "benchmarks/benchmark.h"
 #include "cli/choices_json.h"
 #include "cli/command.h"
+#include "common/child_process.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
+#include "common/jsonl_tool.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/store/explain.h"
@@ -27,19 +29,19 @@ struct Flags {
   int64_t entry = 0;
   std::optional<int64_t> sample;
   std::string grader;
+  bool run = false;
   bool json = false;
 };
 
 // The prompt is not stored, only the digest of all of them: what is shown again must be what was shown.
-absl::Status AddPrompt(const JobSpec& job, int64_t item, const std::string& data_root, Json& out) {
-  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(job.entry.benchmark, data_root));
-  const Digest now = benchmarks::PromptDigest(*benchmark, job.items);
+absl::Status AddPrompt(const JobSpec& job, int64_t item, const benchmarks::Benchmark& benchmark, Json& out) {
+  const Digest now = benchmarks::PromptDigest(benchmark, job.items);
   if (now != job.prompt_digest) {
     return FailedPrecondition(
         "prompts of {}: stored digest {}, this version and data give {}; use the version and data of the run",
         job.entry.benchmark.name, job.prompt_digest.Hex(), now.Hex());
   }
-  const benchmarks::Prompt prompt = benchmark->Render(item);
+  const benchmarks::Prompt prompt = benchmark.Render(item);
   out["prompt_digest"] = now.Hex();
   if (prompt.messages.empty()) {
     out["prompt"] = prompt.text;
@@ -50,7 +52,7 @@ absl::Status AddPrompt(const JobSpec& job, int64_t item, const std::string& data
     }
   }
   out["stops"] = prompt.stops;
-  out["gold"] = benchmark->Gold(item);
+  out["gold"] = benchmark.Gold(item);
   return absl::OkStatus();
 }
 
@@ -59,8 +61,27 @@ std::string Fraction(const Score& score) {
 }
 
 // `choices`: of the prompt; empty where the text was drawn.
+// What the sandbox says of the program now: `score --show` of iha-tool, which has one. Unavailable: it can't be run
+// here.
+absl::StatusOr<Json> RunAgain(const std::string& tool, const std::string& data_root, const std::string& benchmark,
+                              const std::string& item_id, const std::string& candidate) {
+  ChildOptions options;
+  options.argv = {tool,          "score",  benchmark.starts_with("humaneval") ? "humaneval" : "mbpp",
+                  "--show",      "--jobs", "1",
+                  "--data-root", data_root};
+  if (benchmark == "mbpp_sanitized") options.argv.push_back("--sanitized");
+  const std::string line = JsonLine(Json{{"task_id", item_id}, {"solution", candidate}});
+  IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(options, line, {}));
+  if (!run.exit.ok()) return Unavailable("--run: {}", TerminalSafe(run.err, 500));
+  const Json scored = Json::parse(run.out, nullptr, false);
+  if (!scored.is_object()) return Internal("--run: iha-tool's answer is not a JSON object");
+  Json out = Json::object();
+  for (const char* key : {"result", "reason", "detail", "stdout", "stderr"}) out[key] = scored.value(key, "");
+  return out;
+}
+
 Json SampleJson(const SampleResult& sample, const Generation& generation, size_t index,
-                const std::vector<std::string>& choices) {
+                const std::vector<std::string>& choices, const benchmarks::CodeSample& code) {
   Json out = {{"sample", index}, {"generation", generation.key.Hex()}, {"checksum", generation.Checksum().Hex()}};
   const auto scores = choices.empty() ? std::nullopt : ChoicesJson(generation.text, choices);
   if (scores.has_value()) {
@@ -68,6 +89,7 @@ Json SampleJson(const SampleResult& sample, const Generation& generation, size_t
   } else {
     out["text"] = generation.text;
     out["finish_reason"] = NameOf(generation.finish);
+    if (!code.program.empty()) out["program"] = code.program;
   }
   out["prompt_tokens"] = generation.prompt_tokens;
   out["tokens"] = generation.tokens.size();
@@ -83,7 +105,8 @@ Json SampleJson(const SampleResult& sample, const Generation& generation, size_t
   return out;
 }
 
-absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, Json& out) {
+absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Benchmark& benchmark, const Flags& flags,
+                       const std::string& data_root, const std::string& tool, Json& out) {
   const ItemResult& item = *story.item;
   const auto samples = static_cast<int64_t>(item.samples.size());
   if (flags.sample.has_value() && (*flags.sample < 0 || *flags.sample >= samples)) {
@@ -97,7 +120,12 @@ absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, 
   out["samples"] = Json::array();
   for (size_t s = 0; s < item.samples.size(); s++) {
     if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;
-    out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s, choices));
+    const benchmarks::CodeSample code = benchmark.Code(flags.item, story.generations[s].text);
+    out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s, choices, code));
+    if (!flags.run) continue;
+    if (code.program.empty()) return InvalidArgument("--run: {} has no programs", benchmark.info().name);
+    IHA_ASSIGN_OR_RETURN(out["samples"].back()["ran"],
+                         RunAgain(tool, data_root, benchmark.info().name, item.item_id, code.candidate));
   }
   out["values"] = Json::array();
   for (const ItemValue& value : item.values) {
@@ -111,7 +139,7 @@ absl::Status AddResult(const coordinator::ItemStory& story, const Flags& flags, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root) {
+absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root, const std::string& tool) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const coordinator::ItemStory story,
@@ -131,8 +159,9 @@ absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root) {
               {"entry", flags.entry},
               {"index", flags.item}};
   out["state"] = NameOf(story.item.has_value() ? story.item->unscored : Unscored::kPending);
-  IHA_RETURN_IF_ERROR(AddPrompt(job, flags.item, data_root, out));
-  if (story.item.has_value()) IHA_RETURN_IF_ERROR(AddResult(story, flags, out));
+  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(job.entry.benchmark, data_root));
+  IHA_RETURN_IF_ERROR(AddPrompt(job, flags.item, *benchmark, out));
+  if (story.item.has_value()) IHA_RETURN_IF_ERROR(AddResult(story, *benchmark, flags, data_root, tool, out));
   out["attempts"] = Json::array();
   for (const coordinator::AttemptRecord& attempt : story.attempts) {
     out["attempts"].push_back({{"shard", static_cast<int64_t>(attempt.shard)},
@@ -173,8 +202,8 @@ void PrintText(const Json& json, const std::string& indent) {
   }
 }
 
-int RunExplain(const Flags& flags, const std::string& data_root) {
-  const auto story = Story(flags, data_root);
+int RunExplain(const Flags& flags, const std::string& data_root, const std::string& tool) {
+  const auto story = Story(flags, data_root, tool);
   if (!story.ok()) return Fail("explain", story.status());
   if (flags.json) {
     std::cout << story->dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -198,10 +227,14 @@ void AddExplain(CLI::App& app, Command& command) {
   explain->add_option("--sample", flags->sample, "this sample only, from 0")->check(WholeNumber(0, INT32_MAX));
   explain->add_option("--grader", flags->grader, "by the rows that regrade stored under this version");
   explain->add_option("--data-root", command.data_root, "benchmark data");
+  explain->add_flag("--run", flags->run,
+                    "benchmarks of programs: runs each shown one again, and shows what it printed");
   explain->add_flag("--json", flags->json, "one JSON object");
   explain->footer(
       "Example:\n  iha-eval explain --db out/iha-eval.db --sweep 3f2a --model SmolLM2 --item 17 --sample 0");
-  explain->callback([flags, &command] { command.exit_code = RunExplain(*flags, command.data_root); });
+  explain->callback([flags, &command] {
+    command.exit_code = RunExplain(*flags, command.data_root, command.program_folder + "/iha-tool");
+  });
 }
 
 }  // namespace iha::cli

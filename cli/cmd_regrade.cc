@@ -56,6 +56,7 @@ Json JobJson(const RegradedJob& job) {
               {"entry", job.job.entry_index},
               {"before", job.before},
               {"after", job.after.empty() ? Json(nullptr) : Json(job.after)},
+              {"runs_code", job.runs_code},
               {"items", job.items},
               {"changed", job.changed},
               {"metrics", Json::array()}};
@@ -70,9 +71,10 @@ Json JobJson(const RegradedJob& job) {
 }
 
 void PrintJob(const RegradedJob& job) {
-  const std::string outcome = job.after.empty() ? std::string("equal to ") + job.before
-                                                : fmt::format("{} of {} items differ from {}, stored as {}",
-                                                              job.changed, job.items, job.before, job.after);
+  const std::string outcome = job.runs_code       ? "not graded again: programs are run by workers only"
+                              : job.after.empty() ? std::string("equal to ") + job.before
+                                                  : fmt::format("{} of {} items differ from {}, stored as {}",
+                                                                job.changed, job.items, job.before, job.after);
   std::cout << TerminalSafe(fmt::format("{} · {}: {}", job.job.model.name, job.job.entry.benchmark.name, outcome))
             << "\n";
   for (const RegradedMetric& metric : job.metrics) {

@@ -28,9 +28,12 @@
 #include "worker/link/grpc_worker_api.h"
 #include "worker/runner/checkpoint_source.h"
 #include "worker/runner/worker.h"
+#include "worker/sandbox/judge.h"
 
 namespace iha::worker {
 namespace {
+
+constexpr int kMaxSlots = 16;  // programs at a time
 
 struct Flags {
   link::Endpoint endpoint;
@@ -119,8 +122,10 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
-  options.graders =
-      std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = flags.graders, .guard = *guard});
+  options.graders = std::make_shared<benchmarks::Graders>(
+      benchmarks::GraderOptions{.libraries = flags.graders,
+                                .guard = *guard,
+                                .judge = std::make_shared<sandbox::LazyJudge>(std::clamp(threads, 1, kMaxSlots))});
   options.engine.kv_bytes =
       flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes("/", flags.local_workers);
   options.engine.clock = &clock;

@@ -33,7 +33,8 @@ void MarkUnscored(const absl::Status& status, SampleGrade& grade) {
 
 Graders::Graders(GraderOptions options)
     : sympy_(std::move(options.libraries)),
-      guard_(options.guard.empty() ? nullptr : std::make_unique<MathGuard>(std::move(options.guard))) {}
+      guard_(options.guard.empty() ? nullptr : std::make_unique<MathGuard>(std::move(options.guard))),
+      judge_(std::move(options.judge)) {}
 
 std::vector<GraderInfo> Graders::List() {
   std::vector<GraderInfo> all;

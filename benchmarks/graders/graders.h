@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "benchmarks/graders/code_judge.h"
 #include "benchmarks/graders/math_guard.h"
 #include "benchmarks/graders/sympy_graders.h"
 #include "benchmarks/scoring/answer_metric.h"
@@ -25,6 +26,7 @@ namespace iha::benchmarks {
 struct GraderOptions {
   std::string libraries = {};  // folder with the Python libraries of tools/deps/graders.pypi; "" = none
   std::string guard = {};      // FindMathGuard(); "" = math.robust is judged in this process (tests, benches)
+  std::shared_ptr<CodeJudge> judge = {};  // null: metrics of programs are unscored
 };
 
 struct GraderInfo {
@@ -37,7 +39,9 @@ class Graders {
  public:
   explicit Graders(GraderOptions options = {});
 
-  // All metrics, in listing order.
+  CodeJudge* code_judge() const { return judge_.get(); }
+
+  // All metrics of answers, in listing order.
   static std::vector<GraderInfo> List();
   // InvalidArgument lists the known ones.
   static absl::StatusOr<GraderInfo> Find(std::string_view metric);
@@ -56,6 +60,7 @@ class Graders {
 
   SympyGraders sympy_;
   const std::unique_ptr<MathGuard> guard_;  // null: none
+  const std::shared_ptr<CodeJudge> judge_;
 };
 
 }  // namespace iha::benchmarks

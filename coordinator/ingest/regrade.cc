@@ -118,6 +118,12 @@ absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepI
   for (const JobRecord& job : jobs) {
     IHA_ASSIGN_OR_RETURN(const std::unique_ptr<const Benchmark> benchmark, open(job.spec.entry.benchmark));
     IHA_RETURN_IF_ERROR(CheckSame(*benchmark, job.spec));
+    if (benchmark->info().runs_code) {
+      RegradedJob left{.job = job.spec, .before = job.spec.grader_version, .after = "", .metrics = {}};
+      left.runs_code = true;
+      regraded.push_back(std::move(left));
+      continue;
+    }
     IHA_ASSIGN_OR_RETURN(RegradedJob done, RegradeJob(store, job, *benchmark));
     regraded.push_back(std::move(done));
   }

@@ -33,6 +33,7 @@ struct RegradedJob {
   int64_t items = 0;    // stored ones
   int64_t changed = 0;  // of them: other grades or values
   std::vector<RegradedMetric> metrics;
+  bool runs_code = false;  // its grades come from running programs, which only workers do: left as it is
 };
 
 absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepId& sweep, const BenchmarkOpener& open);

@@ -140,6 +140,39 @@ TEST_F(RunTest, ASecondRunGeneratesNothingAndKeepsTheBytes) {
 }
 
 // Another sweep over the same prompts in one database takes its generations from there; another model never does.
+// Programs: run in the workers' sandbox, whose verdicts stand in the same bytes after any crash.
+TEST_F(RunTest, ProgramsAreJudgedToTheSameBytes) {
+  IHA_REQUIRE_DATA(data);
+  const auto run = [&](const std::string& out, const std::vector<std::string>& extra) {
+    std::vector<std::string> argv = {"iha-eval", "run", "--model", Model("alpha"), "--data-root", data};
+    for (const char* bench : {"humaneval?samples=3&temperature=0.8", "mbpp", "mbpp_instruct?prompt=plain"}) {
+      argv.insert(argv.end(), {"--bench", bench});
+    }
+    argv.insert(argv.end(),
+                {"--limit", "6", "--max-new-tokens", "24", "--numerics", "fake", "--threads", "1", "--out", Out(out)});
+    argv.insert(argv.end(), extra.begin(), extra.end());
+    return RunProgram(argv);
+  };
+  const RunResult calm = run("calm", {"--workers", "1"});
+  ASSERT_EQ(calm.exit.code, 0) << calm.err;
+  EXPECT_THAT(calm.out, AllOf(HasSubstr("humaneval.pass@1"), HasSubstr("humaneval.pass@3"), HasSubstr("mbpp.pass@1")));
+  ASSERT_EQ(run("dead", {"--workers", "2", "--fault", "store.commit.after_insert:kill:5"}).exit.signal, SIGKILL);
+  const RunResult resumed = run("dead", {"--workers", "2", "--worker-fault", "worker.sample.done:kill:4"});
+  ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  ExpectSameResults("calm", "dead");
+  ExpectSound("dead");
+  EXPECT_THAT(Read("calm", "samples.jsonl"), HasSubstr("before the program's end"));
+  const RunResult list = RunProgram({"iha-eval", "list", "--db", Out("calm") + "/iha-eval.db", "--json"});
+  const std::string sweep = nlohmann::json::parse(list.out)["sweep"];
+  const RunResult story =
+      RunProgram({"iha-eval", "explain", "--db", Out("calm") + "/iha-eval.db", "--sweep", sweep, "--model", "alpha",
+                  "--item", "0", "--sample", "1", "--data-root", data, "--run", "--json"});
+  ASSERT_EQ(story.exit.code, 0) << story.err;
+  const auto sample = nlohmann::json::parse(story.out)["samples"][0];
+  EXPECT_THAT(sample["program"].get<std::string>(), HasSubstr("check(has_close_elements)"));
+  EXPECT_EQ(sample["ran"]["result"], sample["grades"][0]["extracted"]);
+}
+
 // Of any number of workers, of workers that were killed, of a run that was resumed: what was drawn is told once.
 TEST_F(RunTest, TelemetryIsInTheRunsRecordAndInNothingElse) {
   const RunResult plain = Run("plain", {});

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Validates what the built programs print and write against docs/schemas (JSON Schema 2020-12).
 
-Usage: check_formats.py PROGRAM_FOLDER SCHEMA_FOLDER FAKE_CHECKPOINT SCRATCH_FOLDER [CASES_ROOT]
+Usage: check_formats.py PROGRAM_FOLDER SCHEMA_FOLDER FAKE_CHECKPOINT SCRATCH_FOLDER [CASES_ROOT [DATA_ROOT]]
 Every schema must be used by at least one output; objects are closed, so a new or lost field fails here.
 """
 import json
@@ -14,6 +14,7 @@ import jsonschema
 
 bin_folder, schema_folder, model, scratch = map(pathlib.Path, sys.argv[1:5])
 cases = pathlib.Path(sys.argv[5]) if len(sys.argv) > 5 else None
+data = pathlib.Path(sys.argv[6]) if len(sys.argv) > 6 else None
 schemas, used = {}, set()
 for path in sorted(schema_folder.glob("*.schema.json")):
     schema = json.loads(path.read_text())
@@ -121,6 +122,29 @@ def check_tools():
     check_lines("detokenize", run("detokenize", "--model", model, stdin='{"ids":[72,105]}\n'), "detokenize")
 
 
+def check_programs():
+    if data is None:
+        print("programs: skipped: no data root")
+        used.add("score_code")
+        return
+    sample = '{"task_id":"HumanEval/28","completion":"    print(1)\\n    return \\"\\".join(strings)"}\n'
+    scored = run("score", "humaneval", "--jobs", 1, "--data-root", data, stdin=sample)
+    check_lines("score_code", scored, "score humaneval")
+    shown = run("score", "humaneval", "--jobs", 1, "--show", "--data-root", data, stdin=sample)
+    check_lines("score_code", shown, "score humaneval --show")
+    run("run", "--model", model, "--bench", "humaneval", "--limit", 1, "--max-new-tokens", 8, "--numerics", "fake",
+        "--threads", 1, "--quiet", "--data-root", data, "--db", scratch / "p.db", "--out", scratch / "p")
+    check_lines("samples", (scratch / "p/samples.jsonl").read_text(), "samples.jsonl of programs")
+    check("table", json.loads((scratch / "p/table.json").read_text()), "table.json of programs")
+    sweep = json.loads(run("list", "--db", scratch / "p.db", "--json"))["sweep"]
+    story = ["explain", "--db", scratch / "p.db", "--sweep", sweep, "--model", model.name, "--item", 0, "--data-root",
+             data, "--json"]
+    check("explain", json.loads(run(*story)), "explain of programs")
+    check("explain", json.loads(run(*story, "--run")), "explain --run")
+    check_lines("regrade", run("regrade", "--db", scratch / "p.db", "--sweep", sweep, "--data-root", data, "--json"),
+                "regrade of programs")
+
+
 def check_examples():
     for name in ("table1", "table2", "ruler"):
         text = "\n".join(re.sub(r"^\s*//.*", "", line) for line in run("sweep", "example", name).splitlines())
@@ -144,6 +168,7 @@ def check_inspect():
 
 check_coordinator(check_run())
 check_tools()
+check_programs()
 check_examples()
 check_inspect()
 unused = sorted(set(schemas) - used)

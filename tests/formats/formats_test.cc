@@ -17,6 +17,7 @@ TEST(Formats, OutputsFollowTheirSchemas) {
   options.argv = {"/usr/bin/python3", IHA_FORMATS_SCRIPT, IHA_PROGRAM_FOLDER, IHA_SCHEMA_FOLDER, model, dir.path()};
   if (const auto cases = testing::CasesRoot(); cases.has_value()) {
     options.argv.push_back(*cases);
+    if (const auto data = testing::DataRoot(); data.has_value()) options.argv.push_back(*data);
   } else {
     ASSERT_FALSE(testing::DataRequired()) << "no data root";
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "benchmarks/graders/graders.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
 #include "common/retry.h"
@@ -169,13 +170,28 @@ absl::Status Worker::MaybeAcquire() {
   return absl::OkStatus();
 }
 
+// Programs are only taken where they can be judged. Unavailable: another worker may have a sandbox.
+absl::Status Worker::CanGrade(const benchmarks::Benchmark& benchmark) const {
+  if (!benchmark.info().runs_code) return absl::OkStatus();
+  benchmarks::CodeJudge* const judge = options_.graders == nullptr ? nullptr : options_.graders->code_judge();
+  const absl::Status ready = judge == nullptr ? Unavailable("it has no sandbox") : judge->Ready();
+  if (ready.ok()) return absl::OkStatus();
+  return Unavailable("{}: this worker runs no programs: {}", benchmark.info().name, std::string(ready.message()));
+}
+
 absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(const JobSpec& job) {
   const std::string key = benchmarks::ToString(job.entry.benchmark);
   auto& cached = benchmarks_[key];
   // Data may have been imported anew since: an open benchmark that differs from the job is opened again, once.
-  if (cached != nullptr && Matches(*cached, job)) return cached;
+  if (cached != nullptr && Matches(*cached, job)) {
+    IHA_RETURN_IF_ERROR(CanGrade(*cached));
+    return cached;
+  }
   IHA_ASSIGN_OR_RETURN(cached, benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root, options_.graders));
-  if (Matches(*cached, job)) return cached;
+  if (Matches(*cached, job)) {
+    IHA_RETURN_IF_ERROR(CanGrade(*cached));
+    return cached;
+  }
   return FailedPrecondition(
       "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and data "
       "root",

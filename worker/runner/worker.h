@@ -70,6 +70,7 @@ class Worker {
   absl::Status StartLease(LeaseGrant grant);
   absl::Status Load(const LeaseGrant& grant);
   absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> OpenFor(const JobSpec& job);
+  absl::Status CanGrade(const benchmarks::Benchmark& benchmark) const;
   void Handle(SampleDone done);
   void Handle(ItemCommitted committed);
   void Handle(const LeaseEnded& ended);
