@@ -33,6 +33,9 @@ struct ModelInfo {
   // The layer groups of the cache, at least one. A block holds 64 tokens of one group; all groups take blocks from the
   // same ids. Of each group: how many tokens a row sees, its own included; 0 = all before it.
   std::vector<int64_t> kv_windows = {0};
+  // What the device that the cache lies on has left beside the weights; 0: it lies in the host's memory, or nobody
+  // says.
+  int64_t device_bytes = 0;
   std::string numerics_id;
   Digest weights;
 };
@@ -65,6 +68,8 @@ struct Trace {
   std::vector<std::vector<float>> attn_out;
 };
 
+class TokenDrawing;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -76,6 +81,8 @@ class Backend {
   // One step. logits: row-major [sum of logit_rows, vocab_size], segments in order. trace may be null.
   [[nodiscard]] virtual absl::Status Forward(std::span<const Segment> segments, std::span<float> logits,
                                              Trace* trace) = 0;
+  // Not null: it can also draw tokens where its logits are (token_drawing.h).
+  virtual TokenDrawing* drawing() { return nullptr; }
   // Of all steps so far; zeros where the backend keeps none. The backend's thread.
   virtual OpTotals profile() const { return {}; }
 };

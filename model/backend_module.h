@@ -26,7 +26,7 @@ struct BackendRequest {
 };
 
 // Raised whenever BackendModule, BackendRequest, Backend or Checkpoint change their layout.
-inline constexpr int kBackendModuleAbi = 3;
+inline constexpr int kBackendModuleAbi = 4;
 
 struct BackendModule {
   int abi = kBackendModuleAbi;

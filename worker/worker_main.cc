@@ -128,6 +128,7 @@ int Run(Flags flags) {
                                 .judge = std::make_shared<sandbox::LazyJudge>(std::clamp(threads, 1, kMaxSlots))});
   options.engine.kv_bytes =
       flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes("/", flags.local_workers);
+  options.engine.device_sharers = flags.kv_memory_mib > 0 ? 0 : flags.local_workers;
   options.engine.clock = &clock;
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
   if (flags.step_tokens > 0) options.engine.scheduler.max_batch_tokens = flags.step_tokens;
@@ -155,7 +156,8 @@ int Main(int argc, char** argv) {
   app.add_option("--device", flags.device, "cpu; cuda or cuda:N: a GPU; emulated: its kernels, run by an emulator")
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
-  app.add_option("--kv-memory-mib", flags.kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
+  app.add_option("--kv-memory-mib", flags.kv_memory_mib,
+                 "KV cache budget; 0 = a quarter of the free memory, host's or GPU's")
       ->check(WholeNumber(0, uint64_t{1} << 30));
   app.add_option("--local-workers", flags.local_workers, "workers of this machine that share its free memory")
       ->check(WholeNumber(1, 1 << 20));

@@ -103,6 +103,10 @@ Report Device::Launch(const LaunchConfig& config, const std::function<void()>& t
     report_.message = std::string(config.name) + ": " + refusal;
     return report_;
   }
+  if (record_ != nullptr) {
+    record_->push_back({config, thread});
+    return report_;
+  }
   if (!fibers_.Reserve(config.block.count())) {
     report_.error = ErrorKind::kLaunch;
     report_.message =

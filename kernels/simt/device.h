@@ -68,6 +68,12 @@ struct LaunchConfig {
   size_t shared_bytes = 0;  // dynamic; exact
 };
 
+// A launch that was written down: its kernel's arguments are copies.
+struct RecordedLaunch {
+  LaunchConfig config;
+  std::function<void()> thread;
+};
+
 inline constexpr size_t kFiberStackBytes = size_t{128} << 10;
 inline constexpr size_t kMaxBlockThreads = 1024;
 inline constexpr size_t kMaxSharedBytes = 227 * 1024;  // of a block, sm_90
@@ -87,6 +93,8 @@ class Device {
 
   // Runs `thread` once per thread of the grid.
   Report Launch(const LaunchConfig& config, const std::function<void()>& thread);
+  // While `to` is not null, launches that are not refused go there and are not done.
+  void Record(std::vector<RecordedLaunch>* to) { record_ = to; }
   // Of the newest launch, and the sum of all.
   [[nodiscard]] const Report& report() const { return report_; }
   [[nodiscard]] const Counters& total() const { return total_; }
@@ -97,6 +105,7 @@ class Device {
   std::vector<std::unique_ptr<Allocation>> allocations_;  // by address
   Allocation* last_ = nullptr;
   uint32_t next_serial_ = 2;
+  std::vector<RecordedLaunch>* record_ = nullptr;
   Report report_;
   Counters total_;
 };

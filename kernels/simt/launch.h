@@ -40,7 +40,7 @@ template <class... P>
 GpuStatus LaunchKernel(const char* name, void (*kernel)(P...), const LaunchShape& s, GpuStream device,
                        const P&... arguments) {
   const simt::LaunchConfig config{name, {s.grid_x, s.grid_y, s.grid_z}, {s.threads, 1, 1}, s.shared_bytes};
-  return device->Launch(config, [&] { kernel(arguments...); }).ok() ? 0 : 1;
+  return device->Launch(config, [=] { kernel(arguments...); }).ok() ? 0 : 1;
 }
 #endif
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -11,7 +13,9 @@
 #include "kernels/rmsnorm/rmsnorm_gpu.h"
 #include "kernels/support/small_float.h"
 #include "model/activation.h"
+#include "model/device/decode_steps.h"
 #include "model/device/device_attention.h"
+#include "model/device/device_sampling.h"
 #include "model/step_check.h"
 
 namespace iha::model {
@@ -27,10 +31,11 @@ struct Block {
   DeviceLinear gate, up, down;            // gate: of gated ones
 };
 
-class DeviceBackend final : public Backend {
+class DeviceBackend final : public Backend, private TokenDrawing {
  public:
-  DeviceBackend(const ModelConfig& config, std::unique_ptr<DeviceRuntime> runtime)
+  DeviceBackend(const ModelConfig& config, std::unique_ptr<DeviceRuntime> runtime, const DeviceOptions& options)
       : config_(config),
+        options_(options),
         runtime_(std::move(runtime)),
         hidden_(static_cast<uint32_t>(PlainAxis(config.hidden_size).padded())),
         ropes_(*runtime_, config_, DeviceHeadSize(config.head_dim) / 2) {}
@@ -40,12 +45,22 @@ class DeviceBackend final : public Backend {
   absl::Status ReserveCache(int32_t blocks) override;
   absl::Status CopyBlock(int32_t from, int32_t to) override;
   absl::Status Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) override;
+  TokenDrawing* drawing() override { return this; }
+  absl::Status ForwardAndDraw(std::span<const Segment> segments, std::span<const RowDraw> draws,
+                              std::span<int32_t> tokens) override;
+  absl::Status ReadLogits(std::span<const int32_t> rows, std::span<float> logits) override;
 
  private:
   absl::StatusOr<Block> LoadBlock(int64_t layer, const DeviceWeights& weights) const;
   absl::Status RunBlock(size_t layer, DeviceStep& step, const DeviceRows& x, Trace* trace);
   absl::Status RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out);
-  absl::Status Head(const DeviceStep& step, const DeviceRows& x, std::span<float> logits);
+  absl::Status Head(const DeviceStep& step, const DeviceRows& x, const DeviceArray<float>& logits);
+  // The forward pass, up to the wanted rows' logits.
+  absl::Status Enqueue(DeviceStep& step, const DeviceArray<float>& logits, Trace* trace);
+  // The same for segments that have been checked; leaves logits_.
+  absl::Status Run(std::span<const Segment> segments, Trace* trace);
+  uint32_t LastRopeRow(uint32_t position) const;
+  const DeviceLinear& head() const { return config_.tied_embeddings ? embedding_ : head_; }
   absl::Status Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y);
   absl::Status AddResidual(uint32_t rows, const DeviceRows& x, const DeviceRows& y);
   absl::StatusOr<DeviceRows> Rows(uint32_t rows, const char* name) {
@@ -54,14 +69,20 @@ class DeviceBackend final : public Backend {
   absl::StatusOr<std::vector<float>> ToHost(const DeviceRows& x, uint32_t rows) const;
 
   const ModelConfig config_;
+  const DeviceOptions options_;
   const std::unique_ptr<DeviceRuntime> runtime_;  // before all that lies in its memory
   const uint32_t hidden_;                         // padded
   DeviceRopes ropes_;
   ModelInfo info_;
   DeviceCache cache_;
+  int32_t blocks_reserved_ = 0;    // of callers; the cache may have one more
   DeviceLinear embedding_, head_;  // head_: unused when tied
   std::vector<Block> blocks_;
   DeviceRows final_norm_;
+  std::optional<DecodeSteps> decode_;  // from ReserveCache on, if they are recorded
+  DeviceArray<float> step_logits_;     // of the last step, if it was none of decode_'s
+  DeviceLogits logits_;                // of the last step
+  int32_t logit_rows_ = 0;             // of it
 };
 
 absl::StatusOr<Block> DeviceBackend::LoadBlock(int64_t layer, const DeviceWeights& weights) const {
@@ -118,6 +139,7 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = cache_.block_bytes(),
            .kv_windows = cache_.windows(),
+           .device_bytes = runtime_->FreeBytes(),
            .numerics_id = numerics.Id(),
            .weights = digest};
   checkpoint.DropPages();
@@ -125,13 +147,31 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
 }
 
 absl::Status DeviceBackend::ReserveCache(int32_t blocks) {
-  IHA_RETURN_IF_ERROR(CheckReservation(cache_.blocks(), blocks));
-  return cache_.Reserve(*runtime_, blocks);
+  IHA_RETURN_IF_ERROR(CheckReservation(blocks_reserved_, blocks));
+  if (!options_.record_decode) {
+    IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks));
+    blocks_reserved_ = blocks;
+    return absl::OkStatus();
+  }
+  // One more, for the rows that fill recorded steps up.
+  IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks + 1));
+  blocks_reserved_ = blocks;
+  decode_.emplace(DecodeSteps::Model{
+      .runtime = runtime_.get(),
+      .cache = &cache_,
+      .ropes = &ropes_,
+      .last_rope_row = [this](uint32_t position) { return LastRopeRow(position); },
+      .context_tokens = config_.context_tokens,
+      .n = head().n,
+      .spare_block = blocks,
+      .launches = [this](DeviceStep& step,
+                         const DeviceArray<float>& logits) { return Enqueue(step, logits, nullptr); }});
+  return absl::OkStatus();
 }
 
 absl::Status DeviceBackend::CopyBlock(int32_t from, int32_t to) {
-  if (from < 0 || to < 0 || from >= cache_.blocks() || to >= cache_.blocks()) {
-    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, cache_.blocks());
+  if (from < 0 || to < 0 || from >= blocks_reserved_ || to >= blocks_reserved_) {
+    return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, blocks_reserved_);
   }
   return from == to ? absl::OkStatus() : cache_.CopyBlock(*runtime_, from, to);
 }
@@ -213,41 +253,25 @@ absl::Status DeviceBackend::RunBlock(size_t layer, DeviceStep& step, const Devic
 }
 
 // Only the wanted rows go through the final norm and the head.
-absl::Status DeviceBackend::Head(const DeviceStep& step, const DeviceRows& x, std::span<float> logits) {
+absl::Status DeviceBackend::Head(const DeviceStep& step, const DeviceRows& x, const DeviceArray<float>& logits) {
   const auto rows = static_cast<uint32_t>(step.logit_rows().size());
   if (rows == 0) return absl::OkStatus();
-  const DeviceLinear& head = config_.tied_embeddings ? embedding_ : head_;
   IHA_ASSIGN_OR_RETURN(const DeviceRows last, Rows(rows, "last rows"));
-  IHA_ASSIGN_OR_RETURN(const auto out, DeviceArray<float>::Make(*runtime_, size_t{rows} * head.n, "logits"));
   IHA_RETURN_IF_ERROR(runtime_->Check(
       kernels::EmbedGpu(
           {.table = x.data(), .ids = step.logit_rows().data(), .out = last.data(), .rows = rows, .n = hidden_},
           runtime_->stream()),
       "wanted rows"));
   IHA_RETURN_IF_ERROR(Norm(rows, last, final_norm_, last));
-  IHA_RETURN_IF_ERROR(ApplyLinear(*runtime_, head, last.data(), rows, out.data()));
-  IHA_ASSIGN_OR_RETURN(const std::vector<float> padded, out.ToHost());
-  const auto vocabulary = static_cast<size_t>(config_.vocab_size);
-  for (size_t row = 0; row < rows; row++) {
-    std::copy_n(padded.begin() + static_cast<std::ptrdiff_t>(row * head.n), vocabulary,
-                logits.begin() + static_cast<std::ptrdiff_t>(row * vocabulary));
-  }
-  return absl::OkStatus();
+  return ApplyLinear(*runtime_, head(), last.data(), rows, logits.data());
 }
 
-absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
-  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, cache_.blocks()));
-  IHA_ASSIGN_OR_RETURN(DeviceStep step, DeviceStep::Make(*runtime_, cache_, segments));
-  const uint32_t n = step.tokens();
-  if (n == 0) return absl::OkStatus();
-  uint32_t last_row = 0;
-  for (const Block& block : blocks_) last_row = std::max(last_row, block.attention.LastRopeRow(step.last_position()));
-  IHA_RETURN_IF_ERROR(ropes_.Extend(last_row));
-  IHA_ASSIGN_OR_RETURN(const DeviceRows x, Rows(n, "residual stream"));
+absl::Status DeviceBackend::Enqueue(DeviceStep& step, const DeviceArray<float>& logits, Trace* trace) {
+  IHA_ASSIGN_OR_RETURN(const DeviceRows x, Rows(step.tokens(), "residual stream"));
   IHA_RETURN_IF_ERROR(runtime_->Check(kernels::EmbedGpu({.table = embedding_.weights.data(),
                                                          .ids = step.ids().data(),
                                                          .out = x.data(),
-                                                         .rows = n,
+                                                         .rows = step.tokens(),
                                                          .n = hidden_,
                                                          .scale = static_cast<float>(config_.embedding_scale)},
                                                         runtime_->stream()),
@@ -256,14 +280,71 @@ absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span
   return Head(step, x, logits);
 }
 
+uint32_t DeviceBackend::LastRopeRow(uint32_t position) const {
+  uint32_t last = 0;
+  for (const Block& block : blocks_) last = std::max(last, block.attention.LastRopeRow(position));
+  return last;
+}
+
+absl::Status DeviceBackend::Run(std::span<const Segment> segments, Trace* trace) {
+  logits_ = {};
+  step_logits_ = {};
+  logit_rows_ = 0;
+  for (const Segment& segment : segments) logit_rows_ += static_cast<int32_t>(segment.logit_rows.size());
+  const auto left = [&](const DeviceArray<float>& logits) {
+    logits_ = {.data = logits.data(), .n = static_cast<uint32_t>(config_.vocab_size), .ld = head().n};
+  };
+  if (decode_.has_value() && trace == nullptr && DecodeSteps::Fits(segments)) {
+    IHA_ASSIGN_OR_RETURN(const DeviceArray<float>* const logits, decode_->Run(segments));
+    left(*logits);
+    return absl::OkStatus();
+  }
+  IHA_ASSIGN_OR_RETURN(DeviceStep step, DeviceStep::Make(*runtime_, cache_, segments));
+  if (step.tokens() == 0) return absl::OkStatus();
+  IHA_RETURN_IF_ERROR(ropes_.Extend(LastRopeRow(step.last_position())));
+  IHA_ASSIGN_OR_RETURN(step_logits_, DeviceArray<float>::Make(*runtime_, size_t(logit_rows_) * head().n, "logits"));
+  IHA_RETURN_IF_ERROR(Enqueue(step, step_logits_, trace));
+  left(step_logits_);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
+  IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, blocks_reserved_));
+  IHA_RETURN_IF_ERROR(Run(segments, trace));
+  std::vector<int32_t> all(static_cast<size_t>(logit_rows_));
+  std::iota(all.begin(), all.end(), 0);
+  return DownloadLogits(*runtime_, logits_, all, logits);
+}
+
+absl::Status DeviceBackend::ForwardAndDraw(std::span<const Segment> segments, std::span<const RowDraw> draws,
+                                           std::span<int32_t> tokens) {
+  const size_t logits = draws.size() * static_cast<size_t>(info_.vocab_size);
+  IHA_RETURN_IF_ERROR(CheckStep(segments, logits, info_, blocks_reserved_));
+  if (tokens.size() != draws.size()) {
+    return InvalidArgument("{} tokens for {} draws; expected one for each", tokens.size(), draws.size());
+  }
+  IHA_RETURN_IF_ERROR(Run(segments, nullptr));
+  return DrawOnDevice(*runtime_, logits_, draws, tokens);
+}
+
+absl::Status DeviceBackend::ReadLogits(std::span<const int32_t> rows, std::span<float> logits) {
+  const bool known = rows.empty() || (rows.front() >= 0 && rows.back() < logit_rows_);
+  if (!known || !std::ranges::is_sorted(rows) || logits.size() != rows.size() * logits_.n) {
+    return InvalidArgument("{} floats for {} rows of logits; expected {} for each, rows below {}", logits.size(),
+                           rows.size(), logits_.n, logit_rows_);
+  }
+  return DownloadLogits(*runtime_, logits_, rows, logits);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const Checkpoint& checkpoint, const NumericsSpec& numerics,
-                                                           std::unique_ptr<DeviceRuntime> runtime) {
+                                                           std::unique_ptr<DeviceRuntime> runtime,
+                                                           const DeviceOptions& options) {
   if (numerics.weights_dtype != "bf16" || numerics.activation_dtype != "bf16" || numerics.kv_dtype != "bf16") {
     return InvalidArgument("numerics {}: the device keeps weights, activations and KV cache in bf16", numerics.Id());
   }
-  auto backend = std::make_unique<DeviceBackend>(checkpoint.config(), std::move(runtime));
+  auto backend = std::make_unique<DeviceBackend>(checkpoint.config(), std::move(runtime), options);
   IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, numerics), checkpoint.directory()));
   return backend;
 }

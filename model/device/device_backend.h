@@ -15,8 +15,13 @@
 
 namespace iha::model {
 
+struct DeviceOptions {
+  bool record_decode = true;  // decode_steps.h; else those steps are enqueued as others are
+};
+
 absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const checkpoint::Checkpoint& checkpoint,
                                                            const NumericsSpec& numerics,
-                                                           std::unique_ptr<DeviceRuntime> runtime);
+                                                           std::unique_ptr<DeviceRuntime> runtime,
+                                                           const DeviceOptions& options = {});
 
 }  // namespace iha::model

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +25,12 @@ enum class DeviceFill {
   kReadable,   // may be copied before all of it is written: pages of a cache
 };
 
+// Launches that were recorded. Destroyed before its runtime.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+};
+
 class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
@@ -35,6 +43,15 @@ class DeviceRuntime {
   [[nodiscard]] virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   // What a launcher returned.
   [[nodiscard]] virtual absl::Status Check(kernels::GpuStatus status, const char* kernel) = 0;
+  // What could still be allocated, or was freed; 0: nobody knows.
+  virtual int64_t FreeBytes() = 0;
+
+  // From BeginRecording to EndRecording, which comes whatever happens between, launches are recorded and not done;
+  // nothing is uploaded or downloaded. Memory that is allocated meanwhile is freed meanwhile, and is the graph's own
+  // each time it runs: every address that a launch takes stays. Replay enqueues all of them in their order.
+  [[nodiscard]] virtual absl::Status BeginRecording() = 0;
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() = 0;
+  [[nodiscard]] virtual absl::Status Replay(DeviceGraph& graph) = 0;
 };
 
 // n values of device memory, freed with the object. The runtime must outlive it.
@@ -64,6 +81,11 @@ class DeviceArray {
     IHA_ASSIGN_OR_RETURN(DeviceArray array, Make(runtime, values.size(), name));
     IHA_RETURN_IF_ERROR(runtime.Upload(array.data_, values.data(), values.size_bytes()));
     return array;
+  }
+
+  // As many values, over those that were there.
+  [[nodiscard]] absl::Status Set(std::span<const T> values) const {
+    return runtime_->Upload(data_, values.data(), values.size_bytes());
   }
 
   [[nodiscard]] T* data() const { return data_; }  // null: nothing here

@@ -9,33 +9,55 @@
 namespace iha::model {
 
 absl::StatusOr<DeviceStep> DeviceStep::Make(DeviceRuntime& runtime, const DeviceCache& cache,
-                                            std::span<const Segment> segments) {
-  DeviceStep self(runtime, cache);
+                                            std::span<const Segment> segments, uint32_t table_blocks) {
+  DeviceStep self(runtime, cache, table_blocks);
+  IHA_RETURN_IF_ERROR(self.Refill(segments));
+  return self;
+}
+
+template <class T>
+absl::Status DeviceStep::Put(DeviceArray<T>& array, const std::vector<T>& values, const char* name) const {
+  if (!array.empty()) return array.Set(values);
+  IHA_ASSIGN_OR_RETURN(array, DeviceArray<T>::Copy(*runtime_, values, name));
+  return absl::OkStatus();
+}
+
+absl::Status DeviceStep::Refill(std::span<const Segment> segments) {
+  segments_.clear();
+  positions_.clear();
+  last_position_ = 0;
   std::vector<int32_t> ids, logit_rows;
   for (const Segment& segment : segments) {
     if (segment.tokens.empty()) continue;
     for (const int32_t row : segment.logit_rows) logit_rows.push_back(static_cast<int32_t>(ids.size()) + row);
     ids.insert(ids.end(), segment.tokens.begin(), segment.tokens.end());
     for (size_t i = 0; i < segment.tokens.size(); i++) {
-      self.positions_.push_back(static_cast<uint32_t>(segment.start) + static_cast<uint32_t>(i));
+      positions_.push_back(static_cast<uint32_t>(segment.start) + static_cast<uint32_t>(i));
     }
-    self.last_position_ = std::max(self.last_position_, self.positions_.back());
-    self.segments_.push_back(segment);
+    last_position_ = std::max(last_position_, positions_.back());
+    segments_.push_back(segment);
   }
-  IHA_ASSIGN_OR_RETURN(self.ids_, DeviceArray<int32_t>::Copy(runtime, ids, "ids"));
-  IHA_ASSIGN_OR_RETURN(self.logit_rows_, DeviceArray<int32_t>::Copy(runtime, logit_rows, "logit rows"));
-  return self;
+  IHA_RETURN_IF_ERROR(Put(ids_, ids, "ids"));
+  IHA_RETURN_IF_ERROR(Put(logit_rows_, logit_rows, "logit rows"));
+  for (auto& [key, places] : places_) IHA_RETURN_IF_ERROR(FillPlaces(key.first, key.second, places));
+  for (auto& [factor, rows] : token_rows_) IHA_RETURN_IF_ERROR(FillTokenRows(factor, rows));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo, size_t group) {
   const auto [at, fresh] = places_.try_emplace({pseudo, group});
-  DevicePlaces& places = at->second;
-  if (!fresh) return &places;
+  if (fresh) IHA_RETURN_IF_ERROR(FillPlaces(pseudo, group, at->second));
+  return &at->second;
+}
+
+absl::Status DeviceStep::FillPlaces(uint32_t pseudo, size_t group, DevicePlaces& places) const {
   const size_t groups = cache_->windows().size();
-  size_t blocks = 0;
+  size_t blocks = table_blocks_;
   for (const Segment& segment : segments_) blocks = std::max(blocks, TableOf(segment, group, groups).size());
   places.sequences = static_cast<uint32_t>(segments_.size());
   places.pages_per_sequence = static_cast<uint32_t>(blocks) * pseudo;
+  places.max_rows = 0;
+  places.max_keys = table_blocks_ * pseudo * kKvBlockTokens;
   std::vector<uint32_t> positions, row_sequence, q_begin = {0}, kv_length;
   std::vector<int32_t> table(size_t{places.sequences} * places.pages_per_sequence, kNoKvBlock);
   for (uint32_t s = 0; s < places.sequences; s++) {
@@ -58,21 +80,23 @@ absl::StatusOr<const DevicePlaces*> DeviceStep::PlacesOf(uint32_t pseudo, size_t
     }
   }
   places.rows = static_cast<uint32_t>(positions.size());
-  IHA_ASSIGN_OR_RETURN(places.positions, DeviceArray<uint32_t>::Copy(*runtime_, positions, "positions"));
-  IHA_ASSIGN_OR_RETURN(places.row_sequence, DeviceArray<uint32_t>::Copy(*runtime_, row_sequence, "row sequence"));
-  IHA_ASSIGN_OR_RETURN(places.q_begin, DeviceArray<uint32_t>::Copy(*runtime_, q_begin, "q begin"));
-  IHA_ASSIGN_OR_RETURN(places.kv_length, DeviceArray<uint32_t>::Copy(*runtime_, kv_length, "kv length"));
-  IHA_ASSIGN_OR_RETURN(places.page_table, DeviceArray<int32_t>::Copy(*runtime_, table, "page table"));
-  return &places;
+  IHA_RETURN_IF_ERROR(Put(places.positions, positions, "positions"));
+  IHA_RETURN_IF_ERROR(Put(places.row_sequence, row_sequence, "row sequence"));
+  IHA_RETURN_IF_ERROR(Put(places.q_begin, q_begin, "q begin"));
+  IHA_RETURN_IF_ERROR(Put(places.kv_length, kv_length, "kv length"));
+  return Put(places.page_table, table, "page table");
 }
 
 absl::StatusOr<const uint32_t*> DeviceStep::TokenRows(uint32_t factor) {
   const auto [at, fresh] = token_rows_.try_emplace(factor);
-  if (!fresh) return at->second.data();
-  std::vector<uint32_t> rows;
-  for (const uint32_t position : positions_) rows.push_back(position * factor);
-  IHA_ASSIGN_OR_RETURN(at->second, DeviceArray<uint32_t>::Copy(*runtime_, rows, "token rows"));
+  if (fresh) IHA_RETURN_IF_ERROR(FillTokenRows(factor, at->second));
   return at->second.data();
+}
+
+absl::Status DeviceStep::FillTokenRows(uint32_t factor, DeviceArray<uint32_t>& rows) const {
+  std::vector<uint32_t> values;
+  for (const uint32_t position : positions_) values.push_back(position * factor);
+  return Put(rows, values, "token rows");
 }
 
 DeviceRopes::DeviceRopes(DeviceRuntime& runtime, const checkpoint::ModelConfig& config, uint32_t half)
@@ -96,6 +120,7 @@ absl::Status DeviceRopes::Extend(uint32_t row) {
     IHA_ASSIGN_OR_RETURN(table.sin, DeviceArray<float>::Copy(runtime_, sin, "sin"));
   }
   rows_ = rows;
+  moves_++;
   return absl::OkStatus();
 }
 

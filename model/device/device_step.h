@@ -35,9 +35,12 @@ struct DevicePlaces {
 
 class DeviceStep {
  public:
-  // What the segments refer to, and the cache, must outlive the step.
+  // What the segments refer to, and the cache, must outlive the step. table_blocks: room in every page table for so
+  // many blocks (then max_keys is what they hold), 0: as many as there are.
   static absl::StatusOr<DeviceStep> Make(DeviceRuntime& runtime, const DeviceCache& cache,
-                                         std::span<const Segment> segments);
+                                         std::span<const Segment> segments, uint32_t table_blocks = 0);
+  // Of a step with table_blocks: other segments with as many tokens and wanted rows each, at the same addresses.
+  absl::Status Refill(std::span<const Segment> segments);
 
   uint32_t tokens() const { return static_cast<uint32_t>(positions_.size()); }
   uint32_t last_position() const { return last_position_; }
@@ -48,10 +51,17 @@ class DeviceStep {
   absl::StatusOr<const uint32_t*> TokenRows(uint32_t factor);
 
  private:
-  DeviceStep(DeviceRuntime& runtime, const DeviceCache& cache) : runtime_(&runtime), cache_(&cache) {}
+  DeviceStep(DeviceRuntime& runtime, const DeviceCache& cache, uint32_t table_blocks)
+      : runtime_(&runtime), cache_(&cache), table_blocks_(table_blocks) {}
+  absl::Status FillPlaces(uint32_t pseudo, size_t group, DevicePlaces& places) const;
+  absl::Status FillTokenRows(uint32_t factor, DeviceArray<uint32_t>& rows) const;
+  // Makes the array, or writes over it.
+  template <class T>
+  absl::Status Put(DeviceArray<T>& array, const std::vector<T>& values, const char* name) const;
 
   DeviceRuntime* runtime_;
   const DeviceCache* cache_;
+  uint32_t table_blocks_;
   std::vector<Segment> segments_;  // those with tokens
   std::vector<uint32_t> positions_;
   uint32_t last_position_ = 0;
@@ -70,6 +80,8 @@ class DeviceRopes {
   absl::Status Extend(uint32_t row);
   const float* cos(int32_t rope) const { return tables_[static_cast<size_t>(rope)].cos.data(); }
   const float* sin(int32_t rope) const { return tables_[static_cast<size_t>(rope)].sin.data(); }
+  // How often the tables have taken new places.
+  int64_t moves() const { return moves_; }
   std::span<const double> frequency(int32_t rope) const { return tables_[static_cast<size_t>(rope)].frequency; }
 
  private:
@@ -80,6 +92,7 @@ class DeviceRopes {
   };
   DeviceRuntime& runtime_;
   size_t rows_ = 0;
+  int64_t moves_ = 0;
   std::vector<Table> tables_;
 };
 

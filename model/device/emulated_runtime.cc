@@ -1,7 +1,9 @@
 #include "model/device/emulated_runtime.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "common/errors.h"
 #include "kernels/simt/device.h"
@@ -13,19 +15,46 @@ namespace simt = kernels::simt;
 
 constexpr std::align_val_t kAlignment{256};  // as cudaMalloc
 
+struct Memory {
+  void* begin;
+  size_t bytes;
+  DeviceFill fill;
+  const char* name;
+};
+
+class EmulatedGraph final : public DeviceGraph {
+ public:
+  explicit EmulatedGraph(simt::Device& device) : device_(device) {}
+  ~EmulatedGraph() override {
+    for (const Memory& m : memory) {
+      device_.Unregister(m.begin);
+      ::operator delete(m.begin, kAlignment);
+    }
+  }
+
+  std::vector<simt::RecordedLaunch> launches;
+  std::vector<Memory> memory;  // an allocation each, none is used twice: what each kernel leaves unwritten shows
+
+ private:
+  simt::Device& device_;
+};
+
 class EmulatedRuntime final : public DeviceRuntime {
  public:
   explicit EmulatedRuntime(const EmulatedOptions& options)
       : device_(
-            {.seed = options.seed, .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy}) {}
+            {.seed = options.seed, .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy}),
+        free_bytes_(options.free_bytes) {}
 
   kernels::GpuStream stream() override { return &device_; }
+  int64_t FreeBytes() override { return free_bytes_; }
 
   absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
     try {
       void* const memory = ::operator new(bytes == 0 ? 1 : bytes, kAlignment);
-      std::memset(memory, 0xFF, bytes);  // NaN
-      device_.Register(memory, bytes, /*writable=*/true, fill == DeviceFill::kReadable, name);
+      const Memory made{memory, bytes, fill, name};
+      Register(made);
+      if (recording_ != nullptr) recording_->memory.push_back(made);
       return memory;
     } catch (const std::bad_alloc&) {
       return ResourceExhausted("{} of {} MiB: out of memory", name, bytes >> 20);
@@ -33,11 +62,14 @@ class EmulatedRuntime final : public DeviceRuntime {
   }
 
   void Free(void* memory) override {
+    const auto is_it = [&](const Memory& m) { return m.begin == memory; };
+    if (recording_ != nullptr && std::ranges::any_of(recording_->memory, is_it)) return;  // the graph's
     device_.Unregister(memory);
     ::operator delete(memory, kAlignment);
   }
 
   absl::Status Upload(void* to, const void* from, size_t bytes) override {
+    if (recording_ != nullptr) return Internal("upload of {} bytes while launches are recorded", bytes);
     if (bytes == 0) return absl::OkStatus();
     std::memcpy(to, from, bytes);
     device_.Find(to)->MarkWritten();
@@ -45,6 +77,7 @@ class EmulatedRuntime final : public DeviceRuntime {
   }
 
   absl::Status Download(void* to, const void* from, size_t bytes) override {
+    if (recording_ != nullptr) return Internal("download of {} bytes while launches are recorded", bytes);
     if (bytes != 0) std::memcpy(to, from, bytes);
     return absl::OkStatus();
   }
@@ -55,8 +88,40 @@ class EmulatedRuntime final : public DeviceRuntime {
     return report.ok() ? Internal("{}: refuses its shape", kernel) : Internal("{}: {}", kernel, report.message);
   }
 
+  absl::Status BeginRecording() override {
+    recording_ = std::make_unique<EmulatedGraph>(device_);
+    device_.Record(&recording_->launches);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override {
+    device_.Record(nullptr);
+    return std::unique_ptr<DeviceGraph>(std::move(recording_));
+  }
+
+  absl::Status Replay(DeviceGraph& graph) override {
+    const auto& recorded = static_cast<EmulatedGraph&>(graph);
+    for (const Memory& memory : recorded.memory) {
+      device_.Unregister(memory.begin);
+      Register(memory);
+    }
+    for (const simt::RecordedLaunch& launch : recorded.launches) {
+      const simt::Report report = device_.Launch(launch.config, launch.thread);
+      if (!report.ok()) return Internal("{}: {}", launch.config.name, report.message);
+    }
+    return absl::OkStatus();
+  }
+
  private:
+  // As nobody has written it: full of NaN.
+  void Register(const Memory& memory) {
+    std::memset(memory.begin, 0xFF, memory.bytes);
+    device_.Register(memory.begin, memory.bytes, /*writable=*/true, memory.fill == DeviceFill::kReadable, memory.name);
+  }
+
   simt::Device device_;
+  const int64_t free_bytes_;
+  std::unique_ptr<EmulatedGraph> recording_;
 };
 
 }  // namespace

@@ -11,10 +11,13 @@
 
 namespace iha::model {
 
-// A schedule of the emulator: no result may depend on it.
 struct EmulatedOptions {
+  // A schedule of the emulator: no result may depend on it.
   uint64_t seed = 1;
   bool eager_copies = false;
+  // Decode steps are recorded and replayed as on a GPU, else each is enqueued by itself. No bit depends on it either.
+  bool record_decode = true;
+  int64_t free_bytes = 0;  // that the device says it has; 0: it does not say
 };
 
 std::unique_ptr<DeviceRuntime> MakeEmulatedRuntime(const EmulatedOptions& options);

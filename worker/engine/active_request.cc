@@ -44,23 +44,37 @@ absl::StatusOr<SegmentOutcome> ActiveRequest::OnLogits(int64_t position, std::sp
   return outcome;
 }
 
-absl::StatusOr<SegmentOutcome> ActiveRequest::Draw(std::span<const float> logits, Sampler& sampler) {
-  const size_t index = result_.tokens.size();
+DrawRules ActiveRequest::NextRules() const {
   DrawRules rules;
   rules.temperature = request_.sampling.temperature;
   rules.top_k = request_.sampling.top_k;
   rules.top_p = request_.sampling.top_p;
   rules.allowed = request_.allowed;
   rules.forbidden = request_.forbidden;
-  if (index < static_cast<size_t>(request_.min_new_tokens)) rules.also_forbidden = request_.eos;
-  IHA_ASSIGN_OR_RETURN(const int32_t token, sampler.Draw(logits, rules, UniformAt(stream_key_, index)));
+  if (result_.tokens.size() < static_cast<size_t>(request_.min_new_tokens)) rules.also_forbidden = request_.eos;
+  return rules;
+}
+
+model::RowDraw ActiveRequest::NextDraw() const {
+  if (scoring() || request_.logprobs) return {};
+  return {.draw = true, .rules = NextRules(), .uniform = UniformAt(stream_key_, result_.tokens.size())};
+}
+
+absl::StatusOr<SegmentOutcome> ActiveRequest::Draw(std::span<const float> logits, Sampler& sampler) {
+  const double uniform = UniformAt(stream_key_, result_.tokens.size());
+  IHA_ASSIGN_OR_RETURN(const int32_t token, sampler.Draw(logits, NextRules(), uniform));
   if (request_.logprobs) {
     IHA_ASSIGN_OR_RETURN(TokenScore score, sampler.Score(logits, token, request_.top_logprobs));
     result_.sum_logprob += score.token.logprob;
     result_.scores.push_back(std::move(score));
   }
+  return OnToken(token);
+}
+
+SegmentOutcome ActiveRequest::OnToken(int32_t token) {
   const std::optional<FinishReason> end = Accept(token);
   SegmentOutcome outcome;
+  outcome.sequence = result_.id;
   outcome.finished = end.has_value();
   outcome.has_token = true;
   outcome.token = token;

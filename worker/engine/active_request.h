@@ -34,6 +34,11 @@ class ActiveRequest {
   // What the scheduler is given.
   NewSequence ToSequence() const;
 
+  // How its next token is drawn; of scoring requests and those that want log-probabilities: not, they need the logits.
+  // Refers to the request.
+  model::RowDraw NextDraw() const;
+  // The token that was drawn by NextDraw.
+  SegmentOutcome OnToken(int32_t token);
   // Logits of `position`, in increasing order of position. Errors are those of Sampler, with the position added; the
   // request is then over.
   absl::StatusOr<SegmentOutcome> OnLogits(int64_t position, std::span<const float> logits, Sampler& sampler);
@@ -43,6 +48,7 @@ class ActiveRequest {
 
  private:
   absl::StatusOr<SegmentOutcome> Draw(std::span<const float> logits, Sampler& sampler);
+  DrawRules NextRules() const;
   absl::StatusOr<SegmentOutcome> ScoreNext(int64_t position, std::span<const float> logits, Sampler& sampler);
   // The reason to end after `token`, if any.
   std::optional<FinishReason> Accept(int32_t token);

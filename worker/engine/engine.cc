@@ -7,6 +7,7 @@
 #include "common/errors.h"
 #include "common/sampling_limits.h"
 #include "common/status_macros.h"
+#include "worker/engine/kv_budget.h"
 
 namespace iha::engine {
 namespace {
@@ -50,9 +51,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<model::Ba
   // In double: a config may name a context whose blocks times bytes leave 63 bits.
   const double useful = 2.0 * options.scheduler.max_sequences * static_cast<double>(sequence_blocks) *
                         static_cast<double>(info.kv_windows.size()) * static_cast<double>(info.kv_block_bytes);
-  const bool all = useful >= static_cast<double>(options.kv_bytes);
+  const bool of_device = options.device_sharers > 0 && info.device_bytes > 0;
+  const int64_t budget = of_device ? DeviceKvBytes(info.device_bytes, options.device_sharers) : options.kv_bytes;
+  const bool all = useful >= static_cast<double>(budget);
   IHA_ASSIGN_OR_RETURN(auto executor,
-                       Executor::Create(std::move(backend), all ? options.kv_bytes : static_cast<int64_t>(useful)));
+                       Executor::Create(std::move(backend), all ? budget : static_cast<int64_t>(useful)));
   return std::unique_ptr<Engine>(new Engine(std::move(executor), std::move(decoders), options));
 }
 
@@ -209,7 +212,7 @@ absl::StatusOr<bool> Engine::Step() {
     if (!active_.empty()) return Internal("ENG-7: {} requests left, and nothing to run", active_.size());
     return false;
   }
-  const absl::Status status = executor_->Execute(plan);
+  const absl::Status status = executor_->Execute(plan, DrawsOf(plan));
   const absl::Duration executed = Now();
   CountForward(plan, executed - planned, status.ok());
   if (!status.ok()) {
@@ -220,6 +223,16 @@ absl::StatusOr<bool> Engine::Step() {
   tally_.sample_time += Now() - executed;
   Deliver();
   return true;
+}
+
+std::vector<model::RowDraw> Engine::DrawsOf(const BatchPlan& plan) const {
+  std::vector<model::RowDraw> draws;
+  for (const PlannedSegment& segment : plan.segments) {
+    // A request that draws has one row of logits in a step: the next token is not known before it.
+    const model::RowDraw draw = active_.at(segment.sequence).NextDraw();
+    draws.insert(draws.end(), segment.logit_rows.size(), draw);
+  }
+  return draws;
 }
 
 void Engine::CountForward(const BatchPlan& plan, absl::Duration time, bool done) {
@@ -247,9 +260,13 @@ void Engine::ReadLogits(const BatchPlan& plan) {
     outcome.sequence = segment.sequence;
     absl::Status status;
     for (const int32_t offset : segment.logit_rows) {
-      const std::span<const float> logits = executor_->Logits(row++);
+      const int64_t at = row++;
       if (outcome.finished) continue;
-      const auto next = request.OnLogits(segment.start + offset, logits, sampler_);
+      if (const int32_t token = executor_->Token(at); token != model::kNoToken) {
+        outcome = request.OnToken(token);
+        continue;
+      }
+      const auto next = request.OnLogits(segment.start + offset, executor_->Logits(at), sampler_);
       if (next.ok()) {
         outcome = *next;
       } else {

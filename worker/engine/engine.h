@@ -32,6 +32,9 @@ namespace iha::engine {
 
 struct EngineOptions {
   int64_t kv_bytes = int64_t{1} << 30;  // KV cache budget, never exceeded
+  // Not 0: nobody chose kv_bytes. Where the cache lies on a device that says what it has left, DeviceKvBytes takes its
+  // place, for so many engines.
+  int64_t device_sharers = 0;
   SchedulerOptions scheduler;
   const Clock* clock = nullptr;  // for the counters' seconds only; null = they stay 0
 };
@@ -115,6 +118,8 @@ class Engine {
   void Loop();
   void TakeInbox();
   void CountForward(const BatchPlan& plan, absl::Duration time, bool done);
+  // How tokens are drawn from the plan's rows of logits, in order.
+  std::vector<model::RowDraw> DrawsOf(const BatchPlan& plan) const;
   void ReadLogits(const BatchPlan& plan);
   void OnForwardError(const BatchPlan& plan, const absl::Status& status);
   // Takes the request out of active_; the scheduler must have let go of it. Deliver hands the result over.

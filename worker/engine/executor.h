@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/backend.h"
+#include "model/token_drawing.h"
 #include "worker/engine/batch_plan.h"
 
 namespace iha::engine {
@@ -22,9 +23,11 @@ class Executor {
   // available: not a block of each layer group fits, or the backend cannot have the memory.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(std::unique_ptr<model::Backend> backend, int64_t kv_bytes);
 
-  // Copies, then the forward pass. ResourceExhausted: run less at once. Any other error: the step is lost.
-  absl::Status Execute(const BatchPlan& plan);
-  // Of the last Execute: row i over all segments in order. Valid until the next one.
+  // Copies, then the forward pass. draws: of each row of logits over all segments in order; a backend that draws tokens
+  // does so, others leave that to the caller. ResourceExhausted: run less at once. Any other error: the step is lost.
+  absl::Status Execute(const BatchPlan& plan, std::span<const model::RowDraw> draws);
+  // Of the last Execute, row i of those. A token that was drawn, or kNoToken: then its logits are there.
+  int32_t Token(int64_t row) const { return tokens_[static_cast<size_t>(row)]; }
   std::span<const float> Logits(int64_t row) const;
 
   model::OpTotals profile() const { return backend_->profile(); }
@@ -35,9 +38,16 @@ class Executor {
   Executor(std::unique_ptr<model::Backend> backend, int32_t kv_blocks)
       : backend_(std::move(backend)), kv_blocks_(kv_blocks) {}
 
+  absl::Status Draw(std::span<const model::Segment> segments, std::span<const model::RowDraw> draws);
+  // Room for so many rows.
+  absl::StatusOr<std::span<float>> Rows(size_t rows);
+
   const std::unique_ptr<model::Backend> backend_;
   const int32_t kv_blocks_;
   std::vector<float> logits_;  // keeps its size between steps
+  // Of each row of the step.
+  std::vector<int32_t> tokens_;
+  std::vector<size_t> at_;  // its place in logits_, where no token was drawn
 };
 
 }  // namespace iha::engine

@@ -69,14 +69,18 @@ std::optional<int64_t> LeftInCgroups(const std::string& root) {
   return least;
 }
 
+constexpr int64_t kLeastBytes = int64_t{256} << 20;
+
 }  // namespace
+
+int64_t DeviceKvBytes(int64_t free, int64_t sharers) { return std::max(free / 4 / sharers, kLeastBytes); }
 
 int64_t DefaultKvBytes(const std::string& root, int64_t sharers) {
   const auto kib = NumberOf(root + "proc/meminfo", "MemAvailable:");
   if (!kib.has_value()) return int64_t{1} << 30;
   const int64_t machine = *kib * 1024;
   const int64_t free = std::min(machine, LeftInCgroups(root).value_or(machine));
-  return std::clamp<int64_t>(free / 4 / sharers, int64_t{256} << 20, int64_t{8} << 30);
+  return std::clamp<int64_t>(free / 4 / sharers, kLeastBytes, int64_t{8} << 30);
 }
 
 }  // namespace iha::engine

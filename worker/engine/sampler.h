@@ -16,18 +16,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "model/token_drawing.h"
 #include "worker/engine/request.h"
 
 namespace iha::engine {
 
-struct DrawRules {
-  double temperature = 0;
-  int32_t top_k = 0;
-  double top_p = 1;
-  std::span<const int32_t> allowed = {};         // not empty: nothing else may be drawn
-  std::span<const int32_t> forbidden = {};       // never drawn
-  std::span<const int32_t> also_forbidden = {};  // nor these
-};
+using model::DrawRules;
 
 class Sampler {
  public:

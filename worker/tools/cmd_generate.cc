@@ -82,6 +82,7 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(model::OpenedModel model, model::OpenModel(flags.folder, open));
   engine::EngineOptions options;
   IHA_ASSIGN_OR_RETURN(options.kv_bytes, KvBytes(flags, model.backend->info()));
+  options.device_sharers = flags.kv_memory_mib == 0 ? 1 : 0;
   options.scheduler.max_sequences = flags.max_batch;
   options.clock = &clock;
   const auto decoders = [tokenizer = model.tokenizer] { return engine::MakeTokenizerDecoder(tokenizer, true); };
@@ -139,7 +140,8 @@ void AddGenerate(CLI::App& app, Tool& tool) {
   sub->add_option("--logprobs", flags->logprobs, "log-probability of each token, and of the K likeliest")
       ->check(WholeNumber(0, 1 << 20));
   AddModelFlags(*sub, flags->model);
-  sub->add_option("--kv-memory-mib", flags->kv_memory_mib, "KV cache budget; 0 = at most a quarter of the free memory")
+  sub->add_option("--kv-memory-mib", flags->kv_memory_mib,
+                  "KV cache budget; 0 = a quarter of the free memory, host's or GPU's")
       ->check(WholeNumber(0, uint64_t{1} << 30))
       ->capture_default_str();
   sub->add_option("--max-batch", flags->max_batch, "sequences in a step; changes no result")

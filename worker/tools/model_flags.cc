@@ -32,6 +32,8 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
     return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
   }
   const bool cuda = !emulated && flags.device != "cpu" && flags.numerics != "torch";
+  // First what is no device at all.
+  if (cuda && !CudaIndexOf(flags.device).has_value()) return model::CudaBackendOn(flags.device).status();
   if (cuda && flags.numerics != "exact") {
     return Unavailable("--numerics {}: not available on --device {}; use --numerics exact", flags.numerics,
                        flags.device);

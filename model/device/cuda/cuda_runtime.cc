@@ -3,12 +3,28 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 
 #include "common/errors.h"
 #include "model/device/cuda/pinned_ring.h"
 
 namespace iha::model {
 namespace {
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  CudaGraph(int index, cudaGraphExec_t graph) : index_(index), graph_(graph) {}
+  // One that still runs goes when it is done.
+  ~CudaGraph() override {
+    cudaSetDevice(index_);
+    cudaGraphExecDestroy(graph_);
+  }
+  cudaGraphExec_t graph() const { return graph_; }
+
+ private:
+  const int index_;
+  const cudaGraphExec_t graph_;
+};
 
 class CudaRuntime final : public DeviceRuntime {
  public:
@@ -26,12 +42,22 @@ class CudaRuntime final : public DeviceRuntime {
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
   absl::Status Check(kernels::GpuStatus status, const char* kernel) override;
+  int64_t FreeBytes() override;
+  absl::Status BeginRecording() override;
+  absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override;
+  absl::Status Replay(DeviceGraph& graph) override;
 
  private:
+  cudaError_t Take(size_t bytes, void** memory);
+
   const int index_;
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   PinnedRing ring_;
+  // Of recordings. No graph runs beside another, so one's memory serves all; it stays, as graphs know its addresses.
+  bool recording_ = false;
+  std::multimap<size_t, void*> spare_;  // by size
+  std::map<void*, size_t> taken_;       // by the recording that runs
 };
 
 CudaRuntime::~CudaRuntime() {
@@ -40,6 +66,7 @@ CudaRuntime::~CudaRuntime() {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }
+  for (const auto& [bytes, memory] : spare_) cudaFree(memory);
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
 }
 
@@ -62,7 +89,8 @@ absl::Status CudaRuntime::Open() {
 absl::StatusOr<void*> CudaRuntime::Allocate(size_t bytes, DeviceFill /*fill*/, const char* name) {
   cudaSetDevice(index_);
   void* memory = nullptr;
-  const cudaError_t error = cudaMallocFromPoolAsync(&memory, std::max<size_t>(bytes, 1), pool_, stream_);
+  const size_t some = std::max<size_t>(bytes, 1);
+  const cudaError_t error = recording_ ? Take(some, &memory) : cudaMallocFromPoolAsync(&memory, some, pool_, stream_);
   if (error == cudaSuccess) return memory;
   cudaGetLastError();  // or the next launch would report it
   if (error != cudaErrorMemoryAllocation) return CudaStatus(error, name);
@@ -72,12 +100,32 @@ absl::StatusOr<void*> CudaRuntime::Allocate(size_t bytes, DeviceFill /*fill*/, c
                            total >> 20);
 }
 
+// The smallest spare piece that is not far too large; allocations in the stream's order would become part of the graph.
+cudaError_t CudaRuntime::Take(size_t bytes, void** memory) {
+  size_t size = (bytes + 255) / 256 * 256;
+  if (const auto spare = spare_.lower_bound(size); spare != spare_.end() && spare->first <= 2 * size) {
+    size = spare->first;
+    *memory = spare->second;
+    spare_.erase(spare);
+  } else if (const cudaError_t error = cudaMalloc(memory, size); error != cudaSuccess) {
+    return error;
+  }
+  taken_[*memory] = size;
+  return cudaSuccess;
+}
+
 void CudaRuntime::Free(void* memory) {
+  if (const auto taken = taken_.find(memory); taken != taken_.end()) {
+    spare_.emplace(taken->second, memory);
+    taken_.erase(taken);
+    return;
+  }
   cudaSetDevice(index_);
   cudaFreeAsync(memory, stream_);  // fails only after a fault, which the next call reports
 }
 
 absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
+  if (recording_) return Internal("upload of {} bytes while launches are recorded", bytes);
   cudaSetDevice(index_);
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
@@ -95,6 +143,7 @@ absl::Status CudaRuntime::Upload(void* to, const void* from, size_t bytes) {
 
 // While one piece is copied out of pinned memory, the next ones are on their way into it.
 absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
+  if (recording_) return Internal("download of {} bytes while launches are recorded", bytes);
   cudaSetDevice(index_);
   IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "the step"));
   ring_.Reset();
@@ -120,6 +169,47 @@ absl::Status CudaRuntime::Download(void* to, const void* from, size_t bytes) {
 // A launcher that refuses its shape says the same as CUDA of one that it cannot launch.
 absl::Status CudaRuntime::Check(kernels::GpuStatus status, const char* kernel) {
   return CudaStatus(static_cast<cudaError_t>(status), kernel);
+}
+
+// What the GPU has, and what the pool keeps of it for later allocations.
+int64_t CudaRuntime::FreeBytes() {
+  cudaSetDevice(index_);
+  size_t free = 0, total = 0;
+  uint64_t reserved = 0, used = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return static_cast<int64_t>(free + reserved - used);
+}
+
+// Relaxed: memory may be taken from the GPU meanwhile, by this thread and by others.
+absl::Status CudaRuntime::BeginRecording() {
+  cudaSetDevice(index_);
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording"));
+  recording_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaRuntime::EndRecording() {
+  recording_ = false;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaError_t error = cudaStreamEndCapture(stream_, &graph);
+  if (error == cudaSuccess) error = cudaGraphInstantiate(&executable, graph, 0);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return CudaStatus(error, "recording");
+  }
+  return std::make_unique<CudaGraph>(index_, executable);
+}
+
+absl::Status CudaRuntime::Replay(DeviceGraph& graph) {
+  cudaSetDevice(index_);
+  return CudaStatus(cudaGraphLaunch(static_cast<CudaGraph&>(graph).graph(), stream_), "replay");
 }
 
 }  // namespace

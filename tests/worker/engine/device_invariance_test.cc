@@ -81,5 +81,27 @@ TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
   }
 }
 
+// With kv_bytes that hold one block: what the device says decides.
+TEST(DeviceEngine, ABudgetThatNobodyChoseFollowsTheDevice) {
+  iha::testing::TempDir directory;
+  ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), kPlain).ok());
+  const auto checkpoint = checkpoint::Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const auto blocks = [&](int64_t free, int64_t sharers) -> int64_t {
+    auto backend = model::OpenEmulatedBackend(*checkpoint, EmulatedNumerics(), {.free_bytes = free});
+    EXPECT_TRUE(backend.ok()) << backend.status();
+    EngineOptions options;
+    options.kv_bytes = (*backend)->info().kv_block_bytes;
+    options.device_sharers = sharers;
+    options.scheduler.max_sequences = 4;
+    const auto engine = Engine::Create(*std::move(backend), ByteDecoders(), options);
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    return engine.ok() ? (*engine)->counters().kv_blocks : -1;
+  };
+  EXPECT_EQ(blocks(int64_t{1} << 40, 1), 2 * 4 * 4) << "twice 4 sequences of 256 tokens: more can never be in use";
+  EXPECT_EQ(blocks(int64_t{1} << 40, 0), 1) << "somebody chose";
+  EXPECT_EQ(blocks(0, 1), 1) << "the device does not say";
+}
+
 }  // namespace
 }  // namespace iha::engine

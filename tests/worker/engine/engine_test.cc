@@ -382,8 +382,8 @@ TEST(Engine, LogitsThatFindNoMemoryAreAnErrorOfTheStep) {
   auto executor = Executor::Create(std::make_unique<Wide>(), 1 << 20);
   ASSERT_TRUE(executor.ok()) << executor.status();
   BatchPlan plan;
-  plan.logit_rows = 1 << 20;  // 2^52 bytes: more than an address space
-  EXPECT_EQ((*executor)->Execute(plan).code(), absl::StatusCode::kResourceExhausted);
+  const std::vector<model::RowDraw> draws(1 << 20);  // 2^52 bytes: more than an address space
+  EXPECT_EQ((*executor)->Execute(plan, draws).code(), absl::StatusCode::kResourceExhausted);
 }
 #endif
 

@@ -41,6 +41,12 @@ TEST_F(KvBudgetTest, IsAQuarterOfWhatTheMachineHasFree) {
   EXPECT_EQ(Budget(), 8192 * kMiB);
 }
 
+TEST(DeviceKvBudget, IsAQuarterOfWhatTheDeviceHasLeft) {
+  EXPECT_EQ(DeviceKvBytes(int64_t{130} << 30), int64_t{130} << 28) << "no upper end";
+  EXPECT_EQ(DeviceKvBytes(int64_t{128} << 30, 4), int64_t{8} << 30) << "four workers at once";
+  EXPECT_EQ(DeviceKvBytes(100 * kMiB), 256 * kMiB);
+}
+
 TEST_F(KvBudgetTest, IsAQuarterOfWhatTheContainerHasLeft) {
   Machine(64000 * kMiB);
   Write("proc/self/cgroup", "0::/\n");

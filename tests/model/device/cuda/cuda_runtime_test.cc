@@ -122,6 +122,91 @@ TEST_F(CudaRuntimeTest, FaultsCarryCudasTextAndName) {
   EXPECT_EQ(step.message(), "the step: an illegal memory access was encountered (cudaErrorIllegalAddress)");
 }
 
+// A launch: a copy on the device.
+void Launch(DeviceRuntime& runtime, const DeviceArray<uint32_t>& to, const DeviceArray<uint32_t>& from) {
+  ASSERT_EQ(cudaMemcpyAsync(to.data(), from.data(), from.size() * 4, cudaMemcpyDeviceToDevice, runtime.stream()),
+            cudaSuccess);
+}
+
+// Values go through memory of the recording's own; each replay reads what is there by then.
+TEST_F(CudaRuntimeTest, WhatIsRecordedIsDoneWhenItIsReplayed) {
+  {
+    const auto runtime = Make();
+    const auto in = DeviceArray<uint32_t>::Copy(*runtime, Counted(100, 1), "in");
+    const auto out = DeviceArray<uint32_t>::Copy(*runtime, Counted(100, 900), "out");
+    ASSERT_TRUE(in.ok() && out.ok());
+    std::vector<std::unique_ptr<DeviceGraph>> graphs;
+    for (int i = 0; i < 2; i++) {
+      ASSERT_TRUE(runtime->BeginRecording().ok());
+      {
+        const auto first = DeviceArray<uint32_t>::Make(*runtime, 100, "scratch");
+        ASSERT_TRUE(first.ok());
+        Launch(*runtime, *first, *in);
+        const auto second = DeviceArray<uint32_t>::Make(*runtime, 100, "scratch");
+        ASSERT_TRUE(second.ok());
+        EXPECT_NE(first->data(), second->data());
+        Launch(*runtime, *second, *first);
+        Launch(*runtime, *out, *second);
+        EXPECT_FALSE(runtime->Upload(out->data(), "?", 1).ok());
+        char byte = 0;
+        EXPECT_FALSE(runtime->Download(&byte, out->data(), 1).ok());
+      }
+      auto graph = runtime->EndRecording();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      graphs.push_back(*std::move(graph));
+    }
+    EXPECT_EQ(Fake().calls["cudaMalloc"], 2) << "the second recording takes the first one's memory";
+    EXPECT_TRUE(*out->ToHost() == Counted(100, 900)) << "recorded is not done";
+    for (uint32_t i = 0; i < 4; i++) {
+      ASSERT_TRUE(in->Set(Counted(100, 10 * i)).ok());
+      ASSERT_TRUE(runtime->Replay(*graphs[i % 2]).ok());
+      EXPECT_TRUE(*out->ToHost() == Counted(100, 10 * i)) << i;
+    }
+    const auto later = DeviceArray<uint32_t>::Make(*runtime, 100, "later");
+    ASSERT_TRUE(later.ok());
+    EXPECT_EQ(Fake().calls["cudaMalloc"], 2) << "memory outside of recordings is the pool's";
+  }
+  EXPECT_TRUE(Fake().NothingLeft());
+}
+
+// Whatever fails, the stream is as before.
+TEST_F(CudaRuntimeTest, ARecordingThatFailsLeavesNothingBehind) {
+  for (const char* call : {"cudaStreamBeginCapture", "cudaMalloc", "cudaStreamEndCapture", "cudaGraphInstantiate"}) {
+    SCOPED_TRACE(call);
+    testing::ResetFake();
+    {
+      const auto runtime = Make();
+      Fake().failing = call;
+      Fake().error = call == std::string("cudaMalloc") ? cudaErrorMemoryAllocation : cudaErrorUnknown;
+      const absl::Status begun = runtime->BeginRecording();
+      EXPECT_EQ(begun.ok(), call != std::string("cudaStreamBeginCapture"));
+      if (begun.ok()) {
+        const auto scratch = DeviceArray<uint32_t>::Make(*runtime, 100, "scratch");
+        EXPECT_EQ(absl::IsResourceExhausted(scratch.status()), call == std::string("cudaMalloc"));
+      }
+      if (begun.ok()) {
+        EXPECT_EQ(runtime->EndRecording().ok(), call == std::string("cudaMalloc"));
+      }
+      Fake().failing.clear();
+      const auto array = DeviceArray<uint32_t>::Copy(*runtime, Counted(9, 3), "array");
+      ASSERT_TRUE(array.ok()) << array.status();
+      EXPECT_TRUE(*array->ToHost() == Counted(9, 3));
+    }
+    EXPECT_TRUE(Fake().NothingLeft());
+  }
+}
+
+TEST_F(CudaRuntimeTest, WhatIsFreeIsTheGpusAndThePools) {
+  const auto runtime = Make();
+  Fake().memory = size_t{100} << 20;
+  const auto some = DeviceArray<std::byte>::Make(*runtime, size_t{30} << 20, "weights");
+  ASSERT_TRUE(some.ok());
+  Fake().kept = size_t{50} << 20;
+  EXPECT_EQ(runtime->FreeBytes(), int64_t{70} << 20);
+  Fake().failing = "cudaMemPoolGetAttribute";
+  EXPECT_EQ(runtime->FreeBytes(), 0) << "nobody knows";
+}
+
 // Streams belong to a device, and which one is current belongs to a thread.
 TEST_F(CudaRuntimeTest, ItsDeviceIsCurrentBeforeALaunch) {
   Fake().devices = 3;

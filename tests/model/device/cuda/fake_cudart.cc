@@ -13,6 +13,11 @@ std::unique_ptr<FakeCuda>& Slot() {
   return slot;
 }
 
+// What was captured, and what it became.
+struct FakeGraph {
+  std::vector<std::function<void()>> work;
+};
+
 // Whether the call fails; counts it.
 cudaError_t Call(const char* name) {
   FakeCuda& f = Fake();
@@ -32,6 +37,14 @@ void* New(std::set<void*>& all) {
   void* const one = new int(0);
   all.insert(one);
   return one;
+}
+
+void* NewOnDevice(size_t bytes) {
+  auto* const begin = static_cast<std::byte*>(::operator new(bytes));
+  std::memset(begin, 0xFF, bytes);
+  Fake().device_memory[begin] = bytes;
+  Fake().used += bytes;
+  return begin;
 }
 
 cudaError_t Delete(std::set<void*>& all, void* one, const char* what) {
@@ -58,8 +71,10 @@ void ResetFake() { Slot() = std::make_unique<FakeCuda>(); }
 using iha::model::testing::Call;
 using iha::model::testing::Delete;
 using iha::model::testing::Fake;
+using iha::model::testing::FakeGraph;
 using iha::model::testing::Inside;
 using iha::model::testing::New;
+using iha::model::testing::NewOnDevice;
 
 extern "C" {
 
@@ -116,15 +131,33 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t p
   if (const cudaError_t error = Call("cudaMallocFromPoolAsync")) return error;
   if (Fake().pools.count(pool) == 0 || Fake().streams.count(stream) == 0) return cudaErrorInvalidValue;
   if (bytes == 0) return cudaErrorInvalidValue;
+  if (Fake().capturing) Fake().mistakes.push_back("an allocation becomes part of the graph");
   if (Fake().used + bytes > Fake().memory) return cudaErrorMemoryAllocation;
-  auto* const begin = static_cast<std::byte*>(::operator new(bytes));
-  std::memset(begin, 0xFF, bytes);
-  Fake().device_memory[begin] = bytes;
-  Fake().used += bytes;
-  *memory = begin;
+  *memory = NewOnDevice(bytes);
   return cudaSuccess;
 }
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  if (const cudaError_t error = Call("cudaMalloc")) return error;
+  if (Fake().used + bytes > Fake().memory) return cudaErrorMemoryAllocation;
+  *memory = NewOnDevice(bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  Fake().Drain();
+  const auto at = Fake().device_memory.find(static_cast<std::byte*>(memory));
+  if (at == Fake().device_memory.end()) return cudaErrorInvalidValue;
+  Fake().used -= at->second;
+  ::operator delete(at->first);
+  Fake().device_memory.erase(at);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  *static_cast<uint64_t*>(value) =
+      attribute == cudaMemPoolAttrReservedMemCurrent ? Fake().used + Fake().kept : Fake().used;
+  return Call("cudaMemPoolGetAttribute");
+}
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+  if (Fake().capturing) Fake().mistakes.push_back("a free becomes part of the graph");
   Fake().queue.push_back([memory] {
     const auto at = Fake().device_memory.find(static_cast<std::byte*>(memory));
     if (at == Fake().device_memory.end()) {
@@ -139,7 +172,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   *total = Fake().memory;
-  *free = Fake().memory - Fake().used;
+  *free = Fake().memory - Fake().used - Fake().kept;
   return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** memory, size_t bytes) {
@@ -176,18 +209,60 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (done > 0) Fake().waits++;
   return Call("cudaEventSynchronize");
 }
+// Device to device stands for a kernel.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-  const bool up = kind == cudaMemcpyHostToDevice;
-  Fake().queue.push_back([=] {
+  const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
+  if (Fake().capturing && (up || down)) Fake().mistakes.push_back("a copy of the host's becomes part of the graph");
+  Fake().Enqueue([=] {
     const auto& device = Fake().device_memory;
     const auto& pinned = Fake().pinned;
-    if (!Inside(up ? device : pinned, to, bytes) || !Inside(up ? pinned : device, from, bytes)) {
+    if (!Inside(down ? pinned : device, to, bytes) || !Inside(up ? pinned : device, from, bytes)) {
       Fake().mistakes.push_back(up ? "upload outside of memory" : "download outside of memory");
       return;
     }
     std::memcpy(to, from, bytes);
   });
   return Call("cudaMemcpyAsync");
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode mode) {
+  if (const cudaError_t error = Call("cudaStreamBeginCapture")) return error;
+  // Any other mode forbids cudaMalloc meanwhile.
+  if (Fake().capturing || mode != cudaStreamCaptureModeRelaxed) Fake().mistakes.push_back("capture");
+  Fake().capturing = true;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  if (!Fake().capturing) Fake().mistakes.push_back("end of no capture");
+  Fake().capturing = false;
+  auto* const made = new FakeGraph{std::exchange(Fake().captured, {})};
+  if (const cudaError_t error = Call("cudaStreamEndCapture")) {
+    delete made;
+    return error;
+  }
+  Fake().graphs.insert(made);
+  *graph = reinterpret_cast<cudaGraph_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  if (const cudaError_t error = Call("cudaGraphInstantiate")) return error;
+  auto* const made = new FakeGraph(*reinterpret_cast<FakeGraph*>(graph));
+  Fake().executables.insert(made);
+  *executable = reinterpret_cast<cudaGraphExec_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  if (Fake().graphs.erase(graph) == 0) return cudaErrorInvalidValue;
+  delete reinterpret_cast<FakeGraph*>(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  if (Fake().executables.erase(executable) == 0) return cudaErrorInvalidValue;
+  delete reinterpret_cast<FakeGraph*>(executable);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t) {
+  for (const auto& work : reinterpret_cast<FakeGraph*>(executable)->work) Fake().Enqueue(work);
+  return Call("cudaGraphLaunch");
 }
 
 }  // extern "C"

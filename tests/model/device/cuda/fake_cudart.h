@@ -3,7 +3,7 @@
 // A stream does nothing until somebody waits: copies, frees and event records are queued and done in order at a
 // synchronization, so a source that is reused too early, or a result that is read too early, shows. Memory of the
 // device is marked by an address of its own: copies check that they go from host to device or back, and stay inside of
-// one allocation. One test at a time.
+// one allocation. Of what is captured, each launch of the graph queues all. One test at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,15 +34,19 @@ struct FakeCuda {
   std::vector<std::function<void()>> queue;
   std::map<std::byte*, size_t> device_memory, pinned;
   std::map<std::string, int> calls;
-  std::set<void*> streams, pools, events;
+  std::set<void*> streams, pools, events, graphs, executables;
+  std::vector<std::function<void()>> captured;
+  bool capturing = false;
   std::vector<const char*> mistakes;  // literals
   size_t used = 0;
-  int waits = 0;  // that found something to do
+  size_t kept = 0;  // by pools, for allocations to come
+  int waits = 0;    // that found something to do
 
+  void Enqueue(std::function<void()> work) { (capturing ? captured : queue).push_back(std::move(work)); }
   void Drain();
   [[nodiscard]] bool NothingLeft() const {
     return queue.empty() && device_memory.empty() && pinned.empty() && streams.empty() && pools.empty() &&
-           events.empty();
+           events.empty() && graphs.empty() && executables.empty();
   }
 };
 
