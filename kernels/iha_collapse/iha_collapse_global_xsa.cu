@@ -1,12 +1,8 @@
 #include "kernels/epilogue/row_ops.cuh"
-#include "kernels/iha_collapse/iha_collapse_gpu.h"
-#include "kernels/simt/launch.h"
+#include "kernels/iha_collapse/iha_collapse_global.cuh"
 
 namespace iha::kernels {
 namespace {
-
-constexpr uint32_t kRows = 32;  // of a and of v, in one stage
-constexpr uint32_t kThreads = kCollapseGpuWarps * 32;
 
 // Shared memory: R, then two stages of rows of a and of v behind each other. The output is staged in the first one.
 template <uint32_t kD>
@@ -16,19 +12,13 @@ struct Stages {
   uint32_t begin;
   [[nodiscard]] IHA_DEVICE uint32_t At(uint32_t chunk) const { return begin + chunk % 2 * 2 * kTile; }
 
-  // Rows chunk * 32 .. of a token; zeros past the last. Row r = (i, j) of the sum lies at virtual token t P + j, head
-  // i.
   IHA_DEVICE void Load(const IhaCollapseGlobalGpuArgs& p, uint32_t token, uint32_t chunk) const {
     const ptx::Global<const uint16_t> a(p.a), v(p.v);
-    constexpr uint32_t kChunks = kD / 8;
-    for (uint32_t i = ptx::ThreadX(); i < kRows * kChunks; i += kThreads) {
-      const uint32_t row = i / kChunks, r = chunk * kRows + row;
-      const uint32_t to = At(chunk) + TileChunk<kD>(row, i % kChunks), bytes = r < p.heads * p.pseudo ? 16 : 0;
-      const size_t from =
-          bytes == 0 ? 0 : ((size_t{token} * p.pseudo + r % p.pseudo) * p.heads + r / p.pseudo) * kD + i % kChunks * 8;
-      ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(to), a + from, bytes);
-      ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(to + kTile), v + from, bytes);
-    }
+    const uint32_t stage = At(chunk);
+    ForRows<kD, kThreads>(p, ptx::ThreadX(), token, 0, chunk, [&](uint32_t to, size_t from, uint32_t bytes) {
+      ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(stage + to), a + from, bytes);
+      ptx::CpAsyncFill<16>(ptx::DynamicShared<uint16_t>(stage + to + kTile), v + from, bytes);
+    });
     ptx::CpCommit();
   }
 
@@ -46,50 +36,13 @@ struct Stages {
   }
 };
 
-// R with 16 bytes between rows.
-IHA_DEVICE void LoadCollapse(const IhaCollapseGlobalGpuArgs& p, uint32_t rows, uint32_t stride) {
-  const ptx::Global<const uint16_t> collapse(p.collapse);
-  const uint32_t row_chunks = (stride - 16) / 16;
-  for (uint32_t i = ptx::ThreadX(); i < rows * row_chunks; i += kThreads) {
-    ptx::CpAsync<16>(ptx::DynamicShared<uint16_t>(i / row_chunks * stride + i % row_chunks * 16),
-                     collapse + size_t{i} * 8);
-  }
-  ptx::CpCommit();
-}
-
-// All heads of the token, from the sums of the warps (a quarter of the columns each).
-template <uint32_t kHeadTiles, uint32_t kD>
-IHA_DEVICE void WriteToken(const IhaCollapseGlobalGpuArgs& p, uint32_t stage, uint32_t token,
-                           const float (&c)[kHeadTiles][kD / 32][4]) {
-  const uint32_t lane = ptx::Lane();
-  IHA_UNROLL
-  for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
-    IHA_UNROLL
-    for (uint32_t n = 0; n < kD / 32; ++n) {
-      IHA_UNROLL
-      for (uint32_t part = 0; part < 2; ++part) {
-        const uint32_t row = tile * 16 + lane / 4 + part * 8, chunk = ptx::WarpIndex() * (kD / 32) + n;
-        ptx::Store(ptx::DynamicShared<uint32_t>(stage + TileChunk<kD>(row, chunk) + lane % 4 * 4),
-                   ptx::PackBF16(c[tile][n][2 * part], c[tile][n][2 * part + 1]));
-      }
-    }
-  }
-  ptx::SyncThreads();
-  const ptx::Global<uint16_t> out(p.out);
-  constexpr uint32_t kChunks = kD / 8;
-  for (uint32_t i = ptx::ThreadX(); i < p.heads * kChunks; i += kThreads) {
-    ptx::StoreAs(out + ((size_t{token} * p.heads + i / kChunks) * kD + i % kChunks * 8),
-                 ptx::LoadAs<Eight16>(ptx::DynamicShared<uint16_t>(stage + TileChunk<kD>(i / kChunks, i % kChunks))));
-  }
-  ptx::SyncThreads();  // before the stage is filled again
-}
-
+// A block: 16 tokens, one at a time; all columns, a quarter of them a warp; kHeadTiles * 16 heads.
 template <uint32_t kHeadTiles, uint32_t kD>
 IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlobalGpuArgs p) {
-  const uint32_t lane = ptx::Lane(), chunks = (p.heads * p.pseudo + kRows - 1) / kRows;
-  const uint32_t stride = chunks * kRows * p.terms * 2 + 16, first_chunk = ptx::WarpIndex() * (kD / 32);
-  LoadCollapse(p, kHeadTiles * 16, stride);
-  const Stages<kD> stages{kHeadTiles * 16 * stride};
+  const uint32_t lane = ptx::Lane(), chunks = ChunksOf(p), first_chunk = ptx::WarpIndex() * (kD / 32);
+  const uint32_t first_head = ptx::BlockZ() * kHeadTiles * 16;
+  LoadCollapse(p, first_head, kHeadTiles * 16);
+  const Stages<kD> stages{kHeadTiles * 16 * CollapseStride(p)};
   for (uint32_t i = 0; i < kCollapseGpuTokens; ++i) {
     const uint32_t token = ptx::BlockX() * kCollapseGpuTokens + i;
     if (token >= p.tokens) break;
@@ -113,8 +66,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
           IHA_UNROLL
           for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
             uint32_t a[4];
-            const uint32_t column = (term * chunks + chunk) * kRows + k * 16 + lane / 16 * 8;
-            ptx::LdMatrix<4, false>(a, ptx::DynamicShared<uint16_t>((tile * 16 + lane % 16) * stride + column * 2));
+            CollapseOperand(p, tile, term, chunk, k, a);
             IHA_UNROLL
             for (uint32_t n = 0; n < kD / 32; ++n) ptx::MmaBF16(c[tile][n], a, b[n]);
           }
@@ -122,7 +74,13 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
       }
     }
     ptx::SyncThreads();
-    WriteToken<kHeadTiles, kD>(p, stages.At(0), token, c);
+    IHA_UNROLL
+    for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
+      StageSums<kD>(stages.At(0), tile * 16, first_chunk, c[tile]);
+    }
+    ptx::SyncThreads();
+    WriteHeads<kD, kThreads>(p, ptx::ThreadX(), stages.At(0), token, 0, first_head, kHeadTiles * 16);
+    ptx::SyncThreads();  // before the stage is filled again
   }
 }
 
@@ -130,14 +88,16 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
 
 GpuStatus IhaCollapseGlobalXsaGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
   const CollapseGpuLayout layout = CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms);
-  const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, 1, 1, kThreads,
-                          CollapseGpuXsaSharedBytes(layout, args.d)};
+  const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, 1,
+                          layout.rows / 16 / args.block_tiles, kThreads,
+                          CollapseGpuSharedBytes(layout, args.block_tiles, args.d)};
   const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse_global_xsa", kernel, shape, stream, args); };
-  const bool few = args.heads <= 16;
-  if (args.d == 64) return few ? launch(CollapseGlobalXsa<1, 64>) : launch(CollapseGlobalXsa<2, 64>);
-  if (args.d == 128) return few ? launch(CollapseGlobalXsa<1, 128>) : launch(CollapseGlobalXsa<2, 128>);
-  if (args.d == 256) return few ? launch(CollapseGlobalXsa<1, 256>) : launch(CollapseGlobalXsa<2, 256>);
-  return 1;
+  const auto of_d = [&](auto d64, auto d128, auto d256) {
+    return args.d == 64 ? launch(d64) : args.d == 128 ? launch(d128) : args.d == 256 ? launch(d256) : 1;
+  };
+  return args.block_tiles == 1   ? of_d(CollapseGlobalXsa<1, 64>, CollapseGlobalXsa<1, 128>, CollapseGlobalXsa<1, 256>)
+         : args.block_tiles == 2 ? of_d(CollapseGlobalXsa<2, 64>, CollapseGlobalXsa<2, 128>, CollapseGlobalXsa<2, 256>)
+                                 : of_d(CollapseGlobalXsa<4, 64>, CollapseGlobalXsa<4, 128>, CollapseGlobalXsa<4, 256>);
 }
 
 }  // namespace iha::kernels

@@ -9,10 +9,13 @@
 // Global (paper Definition 3): O[h] = sum over r = (i, j) of R[h][i P + j] a[i][j], by mma with fp32 accumulators in
 // increasing r, 16 rows at a time; R in bf16, or as the sum of two bf16 (error below 2^-17 of it), high parts of 16
 // rows before their low parts. A warp takes a token and 64 columns, streams the H P rows of a once through two stages
-// of 32 rows and keeps all heads in registers. heads at most 32, d a multiple of 64. With v, rows are z as above,
-// rounded to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256).
+// of 32 rows and keeps all heads in registers. heads at most 64, d a multiple of 64. With v, rows are z as above,
+// rounded to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256). A
+// block holds R of all heads where its shared memory does (CollapseGpuTilesFor); else blocks take equal parts of the
+// heads and each reads a (and v).
 //
-// Both return before they are done (target.h); status 1 for a shape outside of these.
+// Both return before they are done (target.h); status 1 for a shape outside of these, or with so many pseudo heads that
+// shared memory does not hold R of 16 heads.
 #pragma once
 
 #include <cstddef>
@@ -37,16 +40,17 @@ inline constexpr uint32_t kCollapseGpuThreads = 128;
 
 GpuStatus IhaCollapseGpu(const IhaCollapseGpuArgs& args, GpuStream stream);
 
-// R of the global form for the device: heads padded to 16 or 32 rows of H P padded to 32 columns, `terms` such matrices
-// side by side.
+// R of the global form for the device: heads padded to 16, 32 or 64 rows of H P padded to 32 columns, `terms` such
+// matrices side by side.
 struct CollapseGpuLayout {
   uint32_t rows = 0;
   uint32_t columns = 0;
   uint32_t terms = 0;
   [[nodiscard]] constexpr size_t elements() const { return size_t{rows} * columns * terms; }
 };
+inline constexpr uint32_t kCollapseGpuMaxHeads = 64;
 constexpr CollapseGpuLayout CollapseGpuLayoutFor(uint32_t heads, uint32_t pseudo, uint32_t terms) {
-  return {heads <= 16 ? 16u : 32u, (heads * pseudo + 31) / 32 * 32, terms};
+  return {heads <= 16 ? 16u : heads <= 32 ? 32u : 64u, (heads * pseudo + 31) / 32 * 32, terms};
 }
 // collapse: [H][H P] in fp32; terms: 1 if bf16 holds every value, else 2; packed: layout.elements().
 void CollapseGpuPack(uint32_t heads, uint32_t pseudo, uint32_t terms, const float* collapse, uint16_t* packed);
@@ -61,16 +65,22 @@ struct IhaCollapseGlobalGpuArgs {
   uint32_t pseudo = 0;
   uint32_t d = 0;
   const uint16_t* v = nullptr;  // null: no XSA
+  uint32_t block_tiles = 0;     // set by the launcher: CollapseGpuTilesFor
 };
 inline constexpr uint32_t kCollapseGpuWarps = 4;
 inline constexpr uint32_t kCollapseGpuTokens = 16;  // of a block
-constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r) {
-  return r.rows * (size_t{r.columns} * r.terms * 2 + 16) + kCollapseGpuWarps * size_t{2 * 32 + 16} * 128;
+// Shared memory of a block with R of 16 `tiles` heads: d 0 for stages of each warp, without XSA; else two stages of 32
+// rows of a and of v.
+constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r, uint32_t tiles, uint32_t xsa_d) {
+  const size_t stages = xsa_d == 0 ? kCollapseGpuWarps * size_t{2 * 32 + 16} * 128 : 2 * 2 * 32 * size_t{xsa_d} * 2;
+  return tiles * 16 * (size_t{r.columns} * r.terms * 2 + 16) + stages;
 }
-
-// Two stages of 32 rows of a and of v.
-constexpr size_t CollapseGpuXsaSharedBytes(const CollapseGpuLayout& r, uint32_t d) {
-  return r.rows * (size_t{r.columns} * r.terms * 2 + 16) + 2 * 2 * 32 * size_t{d} * 2;
+// 16 heads each that a block holds: all, or of the fewest equal parts that fit; 0: none do.
+constexpr uint32_t CollapseGpuTilesFor(const CollapseGpuLayout& r, uint32_t xsa_d) {
+  for (uint32_t tiles = r.rows / 16; tiles > 0; tiles /= 2) {
+    if (CollapseGpuSharedBytes(r, tiles, xsa_d) <= kGpuMaxSharedBytes) return tiles;
+  }
+  return 0;
 }
 
 GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);

@@ -6,25 +6,27 @@
 //   values: y[h,j] = r(sum over m of alpha(m,h,j) x_m)
 //   keys and queries with a norm (post_mix): y[h,j] = r(Rot_j(RoPE(RMSNorm(sum over m of alpha(m,h,j) x_m), row[t])))
 // The sum is by mma with fp32 accumulators, in increasing m; alpha in bf16, or where that is not exact as the sum of
-// two bf16 (error below 2^-17 of it), high parts first. RoPE pairs element i with i + d / 2. A row of y is written at
-// virtual token t P + j: y[((t P + j) H + h) d + i], the layout that attention over P T tokens reads.
+// two bf16 (error below 2^-17 of it), high parts first. RoPE pairs element i with i + d / 2, or with interleaved
+// pairing 2 i with 2 i + 1. A row of y is written at virtual token t P + j: y[((t P + j) H + h) d + i], the layout that
+// attention over P T tokens reads.
 //
-// Design (kernels.md, 2a): bound by memory. A warp takes a token and 64 of its columns (32 and their partners): reads
-// each element of x once, keeps the fragments of all heads in registers, passes over the rows (h, j) of alpha 16 at a
-// time and stages each 16 rows in shared memory, so that it writes 64 contiguous bytes a row. Shared memory of a block:
-// MixGpuSharedBytes. With a norm a warp still holds 64 columns, and the d / 64 warps of a token exchange their sums of
-// squares, 16 rows at a time: fp32 until the one rounding; a lane adds its 16 squares in increasing column, then the
-// four lanes of a row (distance 2, 1), then slices of columns in order. The bits of a token's rows depend on its own x
-// only.
+// Design (kernels.md, 2a): bound by memory. A warp takes a token and 64 of its columns (32 and their partners, or 32
+// pairs): reads each element of x once, keeps the fragments of all heads in registers, passes over the rows (h, j) of
+// alpha 16 at a time and stages each 16 rows in shared memory, so that it writes 64 contiguous bytes a row. A block
+// holds all rows of alpha where its shared memory does (MixGpuRowsFor); else blocks take equal parts of them and each
+// reads x. With a norm a warp still holds 64 columns, and the d / 64 warps of a token exchange their sums of squares,
+// 16 rows at a time: fp32 until the one rounding; a lane adds its 16 squares in increasing column, then the four lanes
+// of a row (distance 2, 1), then slices of columns in order. The bits of a token's rows depend on its own x only.
 //
-// heads at most 32, d a multiple of 64 (with a norm 64, 128 or 256), token strides multiples of 8, rows at multiples of
+// heads at most 64, d a multiple of 64 (with a norm 64, 128 or 256), token strides multiples of 8, rows at multiples of
 // 16 bytes. Parts that rotate have a norm all or none. Returns before it is done (target.h); status 1 for a shape
-// outside of these.
+// outside of these, or with so many pseudo heads that shared memory does not hold their rotations.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/rope/rope.h"
 #include "kernels/simt/target.h"
 
 namespace iha::kernels {
@@ -39,12 +41,13 @@ struct IhaMixGpuShape {
 // alpha for the device: rows (h, j) padded to 16 with zeros, of `terms` times `columns` bf16.
 struct MixGpuAlphaLayout {
   uint32_t rows = 0;     // padded
-  uint32_t columns = 0;  // heads padded to 16 or 32
+  uint32_t columns = 0;  // heads padded to 16, 32 or 64
   uint32_t terms = 0;    // 1 or 2
   [[nodiscard]] constexpr size_t elements() const { return size_t{rows} * columns * terms; }
 };
+inline constexpr uint32_t kMixGpuMaxHeads = 64;
 constexpr MixGpuAlphaLayout MixGpuAlphaLayoutFor(const IhaMixGpuShape& s, uint32_t terms) {
-  return {(s.heads * s.pseudo + 15) / 16 * 16, s.heads <= 16 ? 16u : 32u, terms};
+  return {(s.heads * s.pseudo + 15) / 16 * 16, s.heads <= 16 ? 16u : s.heads <= 32 ? 32u : 64u, terms};
 }
 // 1 if bf16 holds every alpha, else 2.
 uint32_t MixGpuTerms(const float* alpha, size_t n);
@@ -73,23 +76,38 @@ struct IhaMixGpuArgs {
   const float* shift_sin = nullptr;
   float norm_eps = 0.0f;
   uint32_t norm_mean_of = 0;  // values of the mean where zeros pad a row, 0: d
+  RopePairing pairing = RopePairing::kHalf;
+  uint32_t block_rows = 0;  // set by the launcher: MixGpuRowsFor
 };
 
 inline constexpr uint32_t kMixGpuWarps = 4;
 inline constexpr uint32_t kMixGpuTokens = 32;   // of a block
 inline constexpr uint32_t kMixGpuColumns = 64;  // of a block
-// alpha with 16 bytes between rows (no bank conflicts), the shift tables, and per warp its token and 16 rows of output.
+// Shared memory of a block: `rows` rows of alpha with 16 bytes between them (no bank conflicts), the shift tables, and
+// per warp its token and 16 rows of output. With a norm: shift tables of all columns, and sums of squares of 16 rows by
+// each warp, twice.
 constexpr size_t MixGpuAlphaStride(const MixGpuAlphaLayout& a) { return size_t{a.columns} * a.terms * 2 + 16; }
-constexpr size_t MixGpuSharedBytes(const IhaMixGpuShape& s, uint32_t terms) {
+constexpr size_t MixGpuSharedBytes(const IhaMixGpuShape& s, uint32_t terms, bool norm, uint32_t rows) {
   const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(s, terms);
-  return a.rows * MixGpuAlphaStride(a) + size_t{s.pseudo} * 256 + kMixGpuWarps * (size_t{a.columns} + 16) * 128;
+  const size_t slices = norm ? s.d / kMixGpuColumns : 1;
+  return rows * MixGpuAlphaStride(a) + slices * s.pseudo * 256 + kMixGpuWarps * (size_t{a.columns} + 16) * 128 +
+         (norm ? 2 * kMixGpuWarps * 16 * 4 : 0);
 }
-
-// With a norm: shift tables of all columns, and sums of squares of 16 rows by each warp, twice.
-constexpr size_t MixGpuNormSharedBytes(const IhaMixGpuShape& s, uint32_t terms) {
-  return MixGpuSharedBytes(s, terms) + (s.d / kMixGpuColumns - 1) * size_t{s.pseudo} * 256 + 2 * kMixGpuWarps * 16 * 4;
+// Rows of alpha that a block holds: all of them, or of the fewest equal parts that fit; 0: not even 16 do.
+constexpr uint32_t MixGpuRowsFor(const IhaMixGpuShape& s, uint32_t terms, bool norm) {
+  const uint32_t all = MixGpuAlphaLayoutFor(s, terms).rows;
+  for (uint32_t parts = 1;; ++parts) {
+    const uint32_t rows = ((all + parts - 1) / parts + 15) / 16 * 16;
+    if (MixGpuSharedBytes(s, terms, norm, rows) <= kGpuMaxSharedBytes) return rows;
+    if (rows == 16) return 0;
+  }
 }
 
 GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream);
+
+// Its parts, for heads padded to so many (iha_mix_rope_<heads>.cu).
+GpuStatus IhaMixRopeGpu16(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
+GpuStatus IhaMixRopeGpu32(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
+GpuStatus IhaMixRopeGpu64(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -97,6 +97,11 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kRowWarps* kColumnWarps * 32, 1) MatmulTile(Ma
   }
 }
 
+struct TileKernel {
+  MatmulGpuTile tile;
+  void (*kernel)(MatmulGpuArgs);
+};
+
 }  // namespace
 
 GpuStatus MatmulGpu(const MatmulGpuArgs& args, GpuStream stream) {
@@ -106,8 +111,11 @@ GpuStatus MatmulGpu(const MatmulGpuArgs& args, GpuStream stream) {
   const MatmulGpuTile tile = MatmulGpuTileFor(args.m);
   const LaunchShape shape{(args.m + tile.rows - 1) / tile.rows, (args.n + tile.columns - 1) / tile.columns, 1,
                           tile.warps * 32, tile.shared_bytes()};
-  const auto launch = [&](auto kernel) { return LaunchKernel("matmul", kernel, shape, stream, args); };
-  return tile.rows == 16 ? launch(MatmulTile<1, 4, 1, 1>) : launch(MatmulTile<4, 2, 2, 4>);
+  const TileKernel kernels[] = {{{16, 64, 4}, MatmulTile<1, 4, 1, 1>}, {{128, 128, 8}, MatmulTile<4, 2, 2, 4>}};
+  for (const TileKernel& k : kernels) {
+    if (k.tile == tile) return LaunchKernel("matmul", k.kernel, shape, stream, args);
+  }
+  return 1;
 }
 
 }  // namespace iha::kernels

@@ -37,8 +37,10 @@ struct MatmulGpuTile {
   [[nodiscard]] constexpr size_t shared_bytes() const {
     return size_t{kMatmulGpuStages} * (rows + columns) * kMatmulGpuK * 2;
   }
+  friend constexpr bool operator==(const MatmulGpuTile&, const MatmulGpuTile&) = default;
 };
-// Few rows (decode): narrow tiles, so that every multiprocessor reads weights. Many: square ones.
+// Few rows (decode): narrow tiles, so that every multiprocessor reads weights. Many: square ones. The launcher looks a
+// tile's kernel up in a table: a kernel of other instructions is a line there and its tile a case here.
 constexpr MatmulGpuTile MatmulGpuTileFor(uint32_t m) {
   return m <= 16 ? MatmulGpuTile{16, 64, 4} : MatmulGpuTile{128, 128, 8};
 }

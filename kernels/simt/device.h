@@ -19,6 +19,7 @@
 
 #include "kernels/simt/fiber.h"
 #include "kernels/simt/report.h"
+#include "kernels/simt/target.h"
 
 namespace iha::kernels::simt {
 
@@ -76,7 +77,7 @@ struct RecordedLaunch {
 
 inline constexpr size_t kFiberStackBytes = size_t{128} << 10;
 inline constexpr size_t kMaxBlockThreads = 1024;
-inline constexpr size_t kMaxSharedBytes = 227 * 1024;  // of a block, sm_90
+inline constexpr size_t kMaxSharedBytes = kGpuMaxSharedBytes;
 
 class Device {
  public:

@@ -29,4 +29,5 @@ using GpuStream = simt::Device*;
 
 namespace iha::kernels {
 using GpuStatus = int;
-}
+inline constexpr unsigned kGpuMaxSharedBytes = 227 * 1024;  // of a block, sm_90
+}  // namespace iha::kernels

@@ -14,7 +14,7 @@
 //
 // Scratch traffic a visible key and head: 4 bytes written by scores, read and written by the pre-mix, read twice for m
 // and l, read and written by the post-mix, read by values. attention: lse null, split_keys 0, mask.window only,
-// max_keys at least every kv_length; d = d_v = 64, 128 or 256; heads at most 32. Returns before it is done (target.h);
+// max_keys at least every kv_length; d = d_v = 64, 128 or 256; heads at most 64. Returns before it is done (target.h);
 // status 1 for a shape outside of these.
 #pragma once
 
@@ -26,7 +26,7 @@
 namespace iha::kernels {
 
 inline constexpr uint32_t kTalkingGpuThreads = 256;  // of the mixes
-inline constexpr uint32_t kTalkingGpuMaxHeads = 32;
+inline constexpr uint32_t kTalkingGpuMaxHeads = 64;
 
 struct TalkingHeadsGpuArgs {
   AttentionGpuArgs attention = {};

@@ -117,7 +117,8 @@ GpuStatus TalkingMixesGpu(const TalkingHeadsGpuArgs& args, GpuStream stream) {
   };
   if (args.attention.heads <= 8) return launch(TalkingMixes<8>, MixPlan<8>::kBytes);
   if (args.attention.heads <= 16) return launch(TalkingMixes<16>, MixPlan<16>::kBytes);
-  return launch(TalkingMixes<32>, MixPlan<32>::kBytes);
+  if (args.attention.heads <= 32) return launch(TalkingMixes<32>, MixPlan<32>::kBytes);
+  return launch(TalkingMixes<64>, MixPlan<64>::kBytes);
 }
 
 }  // namespace iha::kernels

@@ -28,23 +28,20 @@ using checkpoint::ModelConfig;
 using checkpoint::QkNorm;
 
 constexpr uint32_t kHeadSizes[] = {64, 128, 256};
-constexpr int64_t kMaxMixedHeads = 32;
-constexpr size_t kSharedBytes = 227 * 1024;  // of a block, sm_90
+constexpr int64_t kMaxMixedHeads = std::min(kernels::kMixGpuMaxHeads, kernels::kCollapseGpuMaxHeads);
 
 kernels::IhaMixGpuShape MixShape(const ModelConfig& config, const LayerSpec& spec) {
   return {1, static_cast<uint32_t>(config.num_heads), static_cast<uint32_t>(spec.pseudo_heads),
           DeviceHeadSize(config.head_dim)};
 }
 
-// Of a block of the mix, or of the collapse if that is more.
-size_t SharedBytes(const ModelConfig& config, const LayerSpec& spec) {
+// Whether blocks of the mix and of the collapse hold what they need of so many pseudo heads.
+bool PseudoHeadsFit(const ModelConfig& config, const LayerSpec& spec) {
   const kernels::IhaMixGpuShape shape = MixShape(config, spec);
-  const size_t mix = spec.qk_norm == QkNorm::kPostMix ? kernels::MixGpuNormSharedBytes(shape, 2)
-                                                      : kernels::MixGpuSharedBytes(shape, 2);
-  if (spec.collapse != CollapseKind::kGlobal) return mix;
-  const kernels::CollapseGpuLayout layout = kernels::CollapseGpuLayoutFor(shape.heads, shape.pseudo, 2);
-  return std::max(mix, spec.xsa == checkpoint::Xsa::kPseudo ? kernels::CollapseGpuXsaSharedBytes(layout, shape.d)
-                                                            : kernels::CollapseGpuSharedBytes(layout));
+  if (kernels::MixGpuRowsFor(shape, 2, spec.qk_norm == QkNorm::kPostMix) == 0) return false;
+  if (spec.collapse != CollapseKind::kGlobal) return true;
+  return kernels::CollapseGpuTilesFor(kernels::CollapseGpuLayoutFor(shape.heads, shape.pseudo, 2),
+                                      spec.xsa == checkpoint::Xsa::kPseudo ? shape.d : 0) != 0;
 }
 
 // "" if the kernels serve the layer, else what they lack.
@@ -60,7 +57,7 @@ std::string Lacks(const ModelConfig& config, const LayerSpec& spec) {
     return fmt::format("kind {} with {} heads (at most {})", iha ? "iha" : "talking_heads", config.num_heads,
                        iha ? kMaxMixedHeads : kernels::kTalkingGpuMaxHeads);
   }
-  if (iha && SharedBytes(config, spec) > kSharedBytes) {
+  if (iha && !PseudoHeadsFit(config, spec)) {
     return fmt::format("kind iha with {} x {} pseudo heads of {}", config.num_heads, spec.pseudo_heads, d);
   }
   return "";

@@ -4,46 +4,96 @@
 
 #include "kernels/logits/argmax_gpu.h"
 #include "kernels/logits/logits.h"
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
 
+// x + y, of a bias or of as many rows, bit for bit; what lies between rows stays.
+struct Sum {
+  uint32_t rows, n, padding;
+  bool bias;
+  Rounded x, y;
+};
+Sum MakeSum(uint32_t rows, uint32_t n, uint32_t padding, bool bias) {
+  return {rows, n, padding, bias, RandomBF16(size_t{rows} * (n + padding), 1, 4), RandomBF16(size_t{rows} * n, 2, 4)};
+}
+void ExpectSum(simt::Device& device, const Sum& s) {
+  simt::Buffer<uint16_t> dx(device, s.x.bits.size(), "x"), dy(device, s.y.bits, "y");
+  std::copy(s.x.bits.begin(), s.x.bits.end(), dx.data());
+  device.Find(dx.data())->MarkWritten();
+  ASSERT_EQ(AddInPlaceGpu({dx.data(), dy.data(), s.rows, s.n, s.n + s.padding, s.bias ? 0 : s.n}, &device), 0)
+      << device.report().message;
+  const std::vector<uint16_t> got = dx.ToHost();
+  for (size_t i = 0; i < got.size(); ++i) {
+    const size_t row = i / (s.n + s.padding), column = i % (s.n + s.padding);
+    const float sum = column < s.n ? s.x.values[i] + s.y.values[(s.bias ? 0 : row * s.n) + column] : s.x.values[i];
+    if (std::isnan(sum)) {
+      ASSERT_TRUE(std::isnan(WidenBF16(got[i]))) << i;
+    } else {
+      ASSERT_EQ(got[i], RoundToBF16(sum)) << i;
+    }
+  }
+  EXPECT_EQ(device.report().counters.global_read_bytes, uint64_t{s.rows} * s.n * 4);
+  EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{s.rows} * s.n * 2);
+}
+
 TEST(ElementwiseGpu, AddsWithOneRounding) {
-  const uint32_t rows = 5, n = 72, padding = 8;
-  const Rounded x = RandomBF16(rows * (n + padding), 1, 4), y = RandomBF16(rows * n, 2, 4);
   for (const bool bias : {false, true}) {
-    ForEachSchedule([&](simt::Device& device) {
-      simt::Buffer<uint16_t> dx(device, x.bits.size(), "x"), dy(device, y.bits, "y");
-      std::copy(x.bits.begin(), x.bits.end(), dx.data());
-      device.Find(dx.data())->MarkWritten();
-      ASSERT_EQ(AddInPlaceGpu({dx.data(), dy.data(), rows, n, n + padding, bias ? 0 : n}, &device), 0)
-          << device.report().message;
-      for (size_t i = 0; i < x.bits.size(); ++i) {
-        const size_t row = i / (n + padding), column = i % (n + padding);
-        const float sum = column < n ? x.values[i] + y.values[(bias ? 0 : row * n) + column] : x.values[i];
-        ASSERT_EQ(dx.data()[i], RoundToBF16(sum)) << i;
-      }
-      EXPECT_EQ(device.report().counters.global_read_bytes, uint64_t{rows} * n * 4);
-    });
+    const Sum sum = MakeSum(5, 72, 8, bias);
+    ForEachSchedule([&](simt::Device& device) { ExpectSum(device, sum); });
   }
 }
 
-TEST(ElementwiseGpu, EmbedsRowsOfTheTable) {
-  const uint32_t vocabulary = 11, n = 24;
-  const Rounded table = RandomBF16(vocabulary * n, 3, 2);
-  const std::vector<int32_t> ids{0, 10, 3, 3, 7};
-  for (const float scale : {1.0f, 5.65625f}) {
-    ForEachSchedule([&](simt::Device& device) {
-      simt::Buffer<uint16_t> dt(device, table.bits, "table"), out(device, ids.size() * n, "out");
-      simt::Buffer<int32_t> di(device, ids, "ids");
-      ASSERT_EQ(EmbedGpu({dt.data(), di.data(), out.data(), static_cast<uint32_t>(ids.size()), n, scale}, &device), 0)
-          << device.report().message;
-      for (size_t i = 0; i < out.size(); ++i) {
-        ASSERT_EQ(out.data()[i], RoundToBF16(table.values[static_cast<size_t>(ids[i / n]) * n + i % n] * scale));
-      }
-    });
+constexpr std::array<uint32_t, 4> kRows{1, 3, 20, 33};
+constexpr std::array<uint32_t, 5> kColumns{8, 24, 72, 1032, 2560};
+
+// Every pair of: rows, columns, elements between rows, bias or rows, what is not finite.
+TEST(ElementwiseGpu, GridOfSums) {
+  OverGrid(grid_share::kNone, {4, 5, 2, 2, 4}, [](const std::vector<size_t>& row, uint32_t number) {
+    Sum sum = MakeSum(kRows[row[0]], kColumns[row[1]], row[2] == 0 ? 0 : 8, row[3] == 1);
+    PutNotFinite(sum.x, number * 7919, row[4]);
+    PutNotFinite(sum.y, number * 131, row[4]);
+    return [sum](simt::Device& device) { ExpectSum(device, sum); };
+  });
+}
+
+void ExpectEmbedded(simt::Device& device, const Rounded& table, uint32_t n, const std::vector<int32_t>& ids,
+                    float scale) {
+  simt::Buffer<uint16_t> dt(device, table.bits, "table"), out(device, ids.size() * n, "out");
+  simt::Buffer<int32_t> di(device, ids, "ids");
+  ASSERT_EQ(EmbedGpu({dt.data(), di.data(), out.data(), static_cast<uint32_t>(ids.size()), n, scale}, &device), 0)
+      << device.report().message;
+  const std::vector<uint16_t> got = out.ToHost();
+  for (size_t i = 0; i < got.size(); ++i) {
+    const float want = table.values[static_cast<size_t>(ids[i / n]) * n + i % n] * scale;
+    ASSERT_TRUE(std::isnan(want) ? std::isnan(WidenBF16(got[i])) : got[i] == RoundToBF16(want)) << i;
   }
+  // A row of the table and of the result once each; a thread of 8 columns reads its id.
+  EXPECT_EQ(device.report().counters.global_read_bytes, got.size() * 2 + got.size() / 8 * 4);
+  EXPECT_EQ(device.report().counters.global_written_bytes, got.size() * 2);
+}
+
+TEST(ElementwiseGpu, EmbedsRowsOfTheTable) {
+  const Rounded table = RandomBF16(11 * 24, 3, 2);
+  for (const float scale : {1.0f, 5.65625f}) {
+    ForEachSchedule([&](simt::Device& device) { ExpectEmbedded(device, table, 24, {0, 10, 3, 3, 7}, scale); });
+  }
+}
+
+// Every pair of: rows, columns, vocabulary, scale, what of the table is not finite.
+TEST(ElementwiseGpu, GridOfEmbeddings) {
+  const std::array<uint32_t, 3> vocabularies{1, 11, 64};
+  OverGrid(grid_share::kNone, {4, 5, 3, 2, 4}, [&](const std::vector<size_t>& row, uint32_t number) {
+    const uint32_t n = kColumns[row[1]], vocabulary = vocabularies[row[2]];
+    Rounded table = RandomBF16(size_t{vocabulary} * n, number, 2);
+    PutNotFinite(table, number * 7919, row[4]);
+    std::vector<int32_t> ids;
+    for (uint32_t r = 0; r < kRows[row[0]]; ++r) ids.push_back(static_cast<int32_t>((r * 7 + number) % vocabulary));
+    return [=, scale = row[3] == 0 ? 1.0f : 5.65625f](simt::Device& device) {
+      ExpectEmbedded(device, table, n, ids, scale);
+    };
+  });
 }
 
 TEST(ElementwiseGpu, RefusesWhatItCannotDo) {
@@ -75,6 +125,7 @@ TEST(ArgmaxGpu, TheSameTokenAsTheCpu) {
       ASSERT_EQ(ArgmaxGpu({logits.data(), tokens.data(), rows, n, ld}, &device), 0) << device.report().message;
       for (uint32_t r = 0; r < rows; ++r) EXPECT_EQ(tokens.data()[r], Argmax({row(r), n})) << "row " << r << " n " << n;
       EXPECT_EQ(device.report().counters.global_read_bytes, uint64_t{rows} * n * 4);
+      EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{rows} * 4);
     });
   }
 }

@@ -5,7 +5,7 @@
 #include "kernels/diff/diff.h"
 #include "kernels/gate/gate.h"
 #include "kernels/xsa/xsa.h"
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
@@ -84,34 +84,60 @@ std::vector<double> Reference(const Case& c, const Inputs& in) {
   return x;
 }
 
+using C = EpilogueCombine;
+void ExpectWithinBound(simt::Device& device, const Case& c, const Inputs& in, const std::vector<double>& want) {
+  // Rows have elements below 2 (1 + lambda) < 4, after the norm below sqrt(d) 2 0.8 < 26 at most. XSA: a dot of
+  // d products relative to |x| |u|, with 8 + 8 roundings; |x| < 4 sqrt(d), after the norm 1.6 sqrt(d): 64 * 40
+  // 2^-24. Combination, norm, sigmoid: 2^-18 of elements below 4 and relative to the result.
+  ExpectClose(WidenAll(Finished(device, c, in)), want, kBF16 + 0x1p-17,
+              [&](size_t) { return 4 * 0x1p-18 + (c.value_heads != 0 ? 64 * 40 * 0x1p-24 : 0.0); });
+  const uint64_t rows = uint64_t{c.tokens} * c.heads, bytes = rows * c.d * 2, lanes = rows * c.d / 8;
+  // Lanes of whole blocks of heads load the weight, also those past the last head.
+  const uint64_t at_once = 1024 / c.d, blocks = (c.heads + at_once - 1) / at_once;
+  EXPECT_EQ(device.report().counters.global_read_bytes,
+            bytes * (c.combine == C::kNone ? 1 : 2) + (c.combine == C::kDiffGated ? lanes * 4 : 0) +
+                (c.combine == C::kDiffNormed ? c.tokens * blocks * 128 * 32 : 0) + (c.value_heads != 0 ? bytes : 0) +
+                (c.gate == 2   ? bytes
+                 : c.gate == 1 ? lanes * 2
+                               : 0));
+  EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
+}
+std::string Name(const Case& c) {
+  return "T" + std::to_string(c.tokens) + " H" + std::to_string(c.heads) + " d" + std::to_string(c.d) + " combine " +
+         std::to_string(static_cast<int>(c.combine)) + " values " + std::to_string(c.value_heads) + " gate " +
+         std::to_string(c.gate);
+}
+
 TEST(EpilogueGpu, WithinTheBoundOfTheReference) {
-  using C = EpilogueCombine;
   for (const Case& c :
        {Case{1, 1, 64, C::kNone, 1, 0}, Case{3, 9, 64, C::kNone, 3, 2}, Case{2, 20, 128, C::kNone, 0, 1},
         Case{3, 4, 128, C::kDiffGated, 0, 0}, Case{2, 9, 64, C::kDiffGated, 3, 1},
         Case{2, 4, 256, C::kDiffNormed, 4, 0}, Case{3, 10, 128, C::kDiffNormed, 0, 2}}) {
-    SCOPED_TRACE("H" + std::to_string(c.heads) + " d" + std::to_string(c.d));
+    SCOPED_TRACE(Name(c));
     const Inputs in = Make(c);
     const std::vector<double> want = Reference(c, in);
-    ForEachSchedule([&](simt::Device& device) {
-      // Rows have elements below 2 (1 + lambda) < 4, after the norm below sqrt(d) 2 0.8 < 26 at most. XSA: a dot of
-      // d products relative to |x| |u|, with 8 + 8 roundings; |x| < 4 sqrt(d), after the norm 1.6 sqrt(d): 64 * 40
-      // 2^-24. Combination, norm, sigmoid: 2^-18 of elements below 4 and relative to the result.
-      ExpectClose(WidenAll(Finished(device, c, in)), want, kBF16 + 0x1p-17,
-                  [&](size_t) { return 4 * 0x1p-18 + (c.value_heads != 0 ? 64 * 40 * 0x1p-24 : 0.0); });
-      const uint64_t rows = uint64_t{c.tokens} * c.heads, bytes = rows * c.d * 2, lanes = rows * c.d / 8;
-      // Lanes of whole blocks of heads load the weight, also those past the last head.
-      const uint64_t at_once = 1024 / c.d, blocks = (c.heads + at_once - 1) / at_once;
-      EXPECT_EQ(device.report().counters.global_read_bytes,
-                bytes * (c.combine == C::kNone ? 1 : 2) + (c.combine == C::kDiffGated ? lanes * 4 : 0) +
-                    (c.combine == C::kDiffNormed ? c.tokens * blocks * 128 * 32 : 0) +
-                    (c.value_heads != 0 ? bytes : 0) +
-                    (c.gate == 2   ? bytes
-                     : c.gate == 1 ? lanes * 2
-                                   : 0));
-      EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
-    });
+    ForEachSchedule([&](simt::Device& device) { ExpectWithinBound(device, c, in, want); });
   }
+}
+
+// Every pair of: tokens, heads, head size, combination, value heads (none, one, a third or all), gate, a NaN in a, v or
+// the gate.
+TEST(EpilogueGpu, GridOfShapes) {
+  const std::array<uint32_t, 4> tokens{1, 2, 5, 17};
+  const std::array<uint32_t, 6> heads{1, 3, 4, 9, 20, 40};
+  OverGrid(grid_share::kNone, {4, 6, 3, 3, 4, 3, 4}, [&](const std::vector<size_t>& row, uint32_t number) {
+    const uint32_t h = heads[row[1]], third = h % 3 == 0 ? h / 3 : h;
+    const std::array<uint32_t, 4> values{0, 1, third, h};
+    const Case c{tokens[row[0]], h, 64u << row[2], static_cast<C>(row[3]), values[row[4]], static_cast<int>(row[5])};
+    Inputs in = Make(c);
+    if (row[6] == 1) PutNotFinite(in.a, number * 7919 % (size_t{c.tokens} * h * c.d), 1);
+    if (row[6] == 2) PutNotFinite(in.v, number * 7919, 1);
+    if (row[6] == 3) PutNotFinite(in.gate, number * 7919 % (size_t{c.tokens} * h * (c.gate == 2 ? c.d : 1)), 1);
+    return [c, in, want = Reference(c, in)](simt::Device& device) {
+      SCOPED_TRACE(Name(c));
+      ExpectWithinBound(device, c, in, want);
+    };
+  });
 }
 
 TEST(EpilogueGpu, NanStaysInItsRow) {

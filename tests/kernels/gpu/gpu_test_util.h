@@ -65,8 +65,11 @@ inline simt::Options ScheduleOf(size_t i) {
 }
 
 // Rows of levels (row[f] < levels[f]) in which every pair of levels of every two factors occurs: each row starts with a
-// pair that is still missing and takes, of seeded random ways to fill the rest, the one with the most missing pairs.
-inline std::vector<std::vector<size_t>> PairwiseCover(const std::vector<size_t>& levels, uint32_t seed = 1) {
+// pair that is still missing and takes, of seeded random ways to fill the rest, the one with the most missing pairs; by
+// the root of what it costs, so that what is expensive by itself is not expensive in everything else, too.
+using GridCost = std::function<double(const std::vector<size_t>&)>;
+inline std::vector<std::vector<size_t>> PairwiseCover(const std::vector<size_t>& levels, const GridCost& cost = {},
+                                                      uint32_t seed = 1) {
   using Pair = std::array<size_t, 4>;  // factor, level, later factor, level
   std::set<Pair> missing;
   for (size_t f = 0; f < levels.size(); ++f) {
@@ -87,7 +90,7 @@ inline std::vector<std::vector<size_t>> PairwiseCover(const std::vector<size_t>&
   std::vector<std::vector<size_t>> rows;
   while (!missing.empty()) {
     std::vector<size_t> best;
-    ptrdiff_t most = 0;
+    double most = 0;
     for (int attempt = 0; attempt < 50; ++attempt) {
       std::vector<size_t> row(levels.size());
       for (size_t f = 0; f < row.size(); ++f) row[f] = bits() % levels[f];
@@ -95,10 +98,11 @@ inline std::vector<std::vector<size_t>> PairwiseCover(const std::vector<size_t>&
       row[first[0]] = first[1];
       row[first[2]] = first[3];
       const std::vector<Pair> pairs = pairs_of(row);
-      const ptrdiff_t covered =
-          std::count_if(pairs.begin(), pairs.end(), [&](const Pair& p) { return missing.count(p) != 0; });
-      if (covered > most) {
-        most = covered;
+      const auto covered = static_cast<double>(
+          std::count_if(pairs.begin(), pairs.end(), [&](const Pair& p) { return missing.count(p) != 0; }));
+      const double gain = covered / (cost ? std::sqrt(cost(row)) : 1.0);
+      if (gain > most) {
+        most = gain;
         best = row;
       }
     }

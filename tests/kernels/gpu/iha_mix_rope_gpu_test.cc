@@ -4,7 +4,7 @@
 
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
 #include "kernels/rope/rope.h"
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
@@ -12,7 +12,16 @@ namespace {
 struct Case {
   uint32_t tokens, heads, pseudo, d;
   bool exact_alpha;  // bf16 holds alpha
+  RopePairing pairing = RopePairing::kHalf;
 };
+// Columns of the i-th pair.
+std::array<size_t, 2> PairOf(RopePairing pairing, size_t d, size_t i) {
+  if (pairing == RopePairing::kHalf) return {i, i + d / 2};
+  return {2 * i, 2 * i + 1};
+}
+size_t AngleOf(RopePairing pairing, size_t d, size_t column) {
+  return pairing == RopePairing::kHalf ? column % (d / 2) : column / 2;
+}
 
 // A case's inputs, on the host.
 struct Inputs {
@@ -26,12 +35,14 @@ struct Inputs {
   std::vector<float> cos, sin;  // rows 0 ..
   Rounded norm[2];              // of queries and keys; empty: none
   uint32_t mean_of = 0;
+  RopePairing pairing = RopePairing::kHalf;
 };
 constexpr float kEps = 1e-3f;
 
 Inputs Make(const Case& c) {
   Inputs in;
   in.shape = {c.tokens, c.heads, c.pseudo, c.d};
+  in.pairing = c.pairing;
   in.stride = c.heads * c.d + 16;
   const size_t n = size_t{c.heads} * c.heads * c.pseudo;
   for (uint32_t part = 0; part < 3; ++part) {
@@ -71,7 +82,8 @@ Outputs Mixed(simt::Device& device, const Inputs& in) {
                      .shift_cos = cos.data(),
                      .shift_sin = sin.data(),
                      .norm_eps = kEps,
-                     .norm_mean_of = in.mean_of};
+                     .norm_mean_of = in.mean_of,
+                     .pairing = in.pairing};
   for (uint32_t part = 0; part < 3; ++part) {
     std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(s, in.terms).elements());
     MixGpuPackAlpha(s, in.terms, in.alpha[part].data(), packed.data());
@@ -94,16 +106,19 @@ std::vector<double> Rule(const Inputs& in, uint32_t part) {
   const IhaMixGpuShape& s = in.shape;
   const uint32_t half = s.d / 2;
   std::vector<double> y(size_t{s.tokens} * s.pseudo * s.heads * s.d);
-  const auto turn = [&](double* u, double* v, size_t row, uint32_t i) {
-    const double c = in.cos[row * half + i], sn = in.sin[row * half + i], was = *u;
-    *u = Round(*u * c - *v * sn);
-    *v = Round(*v * c + was * sn);
+  const auto turn = [&](double* x, size_t row) {
+    for (size_t i = 0; i < half; ++i) {
+      const auto [u, v] = PairOf(in.pairing, s.d, i);
+      const double c = in.cos[row * half + i], sn = in.sin[row * half + i], was = x[u];
+      x[u] = Round(x[u] * c - x[v] * sn);
+      x[v] = Round(x[v] * c + was * sn);
+    }
   };
   std::vector<double> k(size_t{s.heads} * s.d);
   for (uint32_t t = 0; t < s.tokens; ++t) {
     for (uint32_t m = 0; m < s.heads; ++m) {
       for (uint32_t i = 0; i < s.d; ++i) k[m * s.d + i] = in.x[part].values[size_t{t} * in.stride + m * s.d + i];
-      for (uint32_t i = 0; part < 2 && i < half; ++i) turn(&k[m * s.d + i], &k[m * s.d + i + half], in.positions[t], i);
+      if (part < 2) turn(&k[m * s.d], in.positions[t]);
     }
     for (uint32_t h = 0; h < s.heads; ++h) {
       for (uint32_t j = 0; j < s.pseudo; ++j) {
@@ -115,22 +130,28 @@ std::vector<double> Rule(const Inputs& in, uint32_t part) {
           }
           out[i] = Round(sum);
         }
-        for (uint32_t i = 0; part < 2 && j > 0 && i < half; ++i) turn(out + i, out + i + half, j, i);
+        if (part < 2 && j > 0) turn(out, j);
       }
     }
   }
   return y;
 }
 
-constexpr Case kCases[] = {{1, 1, 1, 64, true},    {3, 4, 2, 64, true},   {5, 4, 3, 128, false}, {33, 2, 4, 64, false},
-                           {2, 20, 2, 128, false}, {1, 20, 20, 64, true}, {2, 9, 8, 128, true}};
+constexpr Case kCases[] = {
+    {1, 1, 1, 64, true},   {3, 4, 2, 64, true},    {5, 4, 3, 128, false},
+    {33, 2, 4, 64, false}, {2, 20, 2, 128, false}, {1, 20, 20, 64, true},
+    {2, 9, 8, 128, true},  {2, 40, 2, 64, false},  {3, 4, 2, 128, false, RopePairing::kInterleaved},
+    {1, 64, 12, 64, false}};  // the last: alpha in two parts
 
 std::string Name(const Case& c) {
   return "T" + std::to_string(c.tokens) + " H" + std::to_string(c.heads) + " P" + std::to_string(c.pseudo) + " d" +
-         std::to_string(c.d);
+         std::to_string(c.d) + (c.pairing == RopePairing::kHalf ? "" : " interleaved");
 }
 
-void ExpectRule(simt::Device& device, const Case& c, const Inputs& in, const std::vector<double> (&want)[3]) {
+using Wanted = std::array<std::vector<double>, 3>;
+Wanted RuleOf(const Inputs& in) { return {Rule(in, 0), Rule(in, 1), Rule(in, 2)}; }
+
+void ExpectRule(simt::Device& device, const Inputs& in, const Wanted& want) {
   const Outputs got = Mixed(device, in);
   for (uint32_t part = 0; part < 3; ++part) {
     // Sums in fp32 differ from sums in double by less than 2^-17 of the terms' magnitudes, so a rounding to bf16 (2^-8)
@@ -140,8 +161,13 @@ void ExpectRule(simt::Device& device, const Case& c, const Inputs& in, const std
     size_t different = 0;
     for (size_t i = 0; i < want[part].size(); ++i) {
       const double value = WidenBF16(got.y[part][i]);
+      if (!std::isfinite(want[part][i])) {
+        ASSERT_TRUE(std::isnan(want[part][i]) ? std::isnan(value) : value == want[part][i])
+            << value << " for " << want[part][i] << ", part " << part << " at " << i;
+        continue;
+      }
       different += value != want[part][i] ? 1 : 0;
-      ASSERT_LE(std::fabs(value - want[part][i]), 2 * 0x1p-7 * 4 * c.heads) << "part " << part << " at " << i;
+      ASSERT_LE(std::fabs(value - want[part][i]), 2 * 0x1p-7 * 4 * in.shape.heads) << "part " << part << " at " << i;
     }
     EXPECT_LE(different, want[part].size() / 50) << "part " << part;
   }
@@ -151,22 +177,50 @@ TEST(IhaMixRopeGpu, FollowsTheRule) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(Name(c));
     const Inputs in = Make(c);
-    const std::vector<double> want[3] = {Rule(in, 0), Rule(in, 1), Rule(in, 2)};
-    ForEachSchedule([&](simt::Device& device) { ExpectRule(device, c, in, want); });
+    const Wanted want = RuleOf(in);
+    ForEachSchedule([&](simt::Device& device) { ExpectRule(device, in, want); });
   }
 }
 
+constexpr std::array<uint32_t, 5> kTokens{1, 2, 5, 32, 33}, kHeads{1, 4, 9, 16, 20};
+constexpr std::array<uint32_t, 6> kPseudo{1, 2, 3, 4, 8, 20};
+constexpr std::array<uint32_t, 3> kManyHeads{33, 40, 64}, kFewPseudo{1, 2, 3};
+
+// Not finite in one of q, k, v: NaN, or an infinity, which two parts of alpha would make a NaN.
+void PutSpecial(Inputs& in, size_t kind, uint32_t number) {
+  const size_t heads = size_t{in.shape.heads} * in.shape.d, token = number % in.shape.tokens;
+  PutNotFinite(in.x[number % 3], token * in.stride + number * 7919 % heads,
+               in.terms == 2 ? std::min<size_t>(kind, 1) : kind);
+}
+Case CaseOf(const std::vector<size_t>& row, bool many) {
+  return {kTokens[row[0]],
+          (many ? kManyHeads[row[1]] : kHeads[row[1]]),
+          (many ? kFewPseudo[row[2]] : kPseudo[row[2]]),
+          64u << row[3],
+          row[4] == 0,
+          row[5] == 0 ? RopePairing::kHalf : RopePairing::kInterleaved};
+}
+
+GridCost CostOf(bool many) {
+  return [many](const std::vector<size_t>& row) {
+    const Case c = CaseOf(row, many);
+    const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor({c.tokens, c.heads, c.pseudo, c.d}, c.exact_alpha ? 1 : 2);
+    return static_cast<double>(c.tokens * a.elements() * c.d);
+  };
+}
+
+// Every pair of: tokens, heads, pseudo heads, head size, parts of alpha, pairing, what is not finite.
 TEST(IhaMixRopeGpu, GridOfShapes) {
-  const std::array<uint32_t, 5> tokens{1, 2, 5, 32, 33}, heads{1, 4, 9, 16, 20};
-  const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20};
-  size_t number = 0;
-  for (const auto& row : PairwiseCover({5, 5, 6, 2, 2})) {
-    const Case c{tokens[row[0]], heads[row[1]], pseudo[row[2]], row[3] == 0 ? 64u : 128u, row[4] == 0};
-    SCOPED_TRACE(Name(c));
-    const Inputs in = Make(c);
-    const std::vector<double> want[3] = {Rule(in, 0), Rule(in, 1), Rule(in, 2)};
-    simt::Device device(ScheduleOf(number++));
-    ExpectRule(device, c, in, want);
+  for (const bool many : {false, true}) {
+    const auto prepare = [many](const std::vector<size_t>& row, uint32_t number) -> GridCheck {
+      Inputs in = Make(CaseOf(row, many));
+      PutSpecial(in, row[6], number);
+      return [in, want = RuleOf(in), name = Name(CaseOf(row, many))](simt::Device& device) {
+        SCOPED_TRACE(name);
+        ExpectRule(device, in, want);
+      };
+    };
+    OverGrid(grid_share::kMix, {many ? 3u : 5u, many ? 3u : 5u, many ? 3u : 6u, 2, 2, 2, 3}, prepare, CostOf(many));
   }
 }
 
@@ -186,7 +240,8 @@ TEST(IhaMixRopeGpu, WithinTheBoundOfTheReference) {
                               .x = x.data(),
                               .frequency = part < 2 ? in.frequency.data() : nullptr,
                               .first_position = in.positions.data(),
-                              .step = 1};
+                              .step = 1,
+                              .pairing = in.pairing};
       std::vector<double> dense(size_t{s.tokens} * s.heads * s.pseudo * s.d), want(dense.size()), bound(dense.size());
       IhaMixRef({s.heads, s.pseudo, s.d}, ref, s.tokens, dense.data());
       for (size_t i = 0; i < dense.size(); ++i) {
@@ -197,7 +252,8 @@ TEST(IhaMixRopeGpu, WithinTheBoundOfTheReference) {
         double magnitude = 0;
         for (size_t m = 0; m < s.heads; ++m) {
           const size_t at = (t * s.heads + m) * s.d;
-          const double u = x[at + e % (s.d / 2)], v = x[at + e % (s.d / 2) + s.d / 2];
+          const auto pair = PairOf(in.pairing, s.d, AngleOf(in.pairing, s.d, e));
+          const double u = x[at + pair[0]], v = x[at + pair[1]];
           magnitude += std::fabs(in.alpha[part][(h * s.pseudo + j) * s.heads + m]) *
                        (part < 2 ? std::hypot(u, v) : std::fabs(x[at + e]));
         }
@@ -210,7 +266,8 @@ TEST(IhaMixRopeGpu, WithinTheBoundOfTheReference) {
   }
 }
 
-// Bytes and mma of the design: an element of x is read once and of y written once; constants once a block.
+// Bytes and mma of the design: an element of x is read once and of y written once; constants once a block. Where alpha
+// comes in parts, x and the angles are read once a part.
 TEST(IhaMixRopeGpu, BytesAndMatrixOperations) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(Name(c));
@@ -219,10 +276,13 @@ TEST(IhaMixRopeGpu, BytesAndMatrixOperations) {
     Mixed(device, in);
     const uint64_t t = c.tokens, hd = uint64_t{c.heads} * c.d, slices = c.d / 64, blocks = (t + 31) / 32 * slices;
     const MixGpuAlphaLayout a = MixGpuAlphaLayoutFor(in.shape, in.terms);
-    const uint64_t constants = 3 * a.elements() * 2 + 2 * uint64_t{c.pseudo} * 32 * 8;
+    const uint32_t block_rows = MixGpuRowsFor(in.shape, in.terms, false);
+    const uint64_t parts = (a.rows + block_rows - 1) / block_rows;
+    EXPECT_EQ(parts, c.pseudo == 12 ? 2u : 1u);
+    const uint64_t constants = 3 * a.elements() * 2 + parts * 2 * uint64_t{c.pseudo} * 32 * 8;
     const uint64_t angles = 2 * t * slices * 32 * (4 + 2 * 32);  // a row number, 8 cosines and 8 sines a lane
     const simt::Counters& n = device.report().counters;
-    EXPECT_EQ(n.global_read_bytes, 3 * t * hd * 2 + blocks * constants + angles);
+    EXPECT_EQ(n.global_read_bytes, parts * (3 * t * hd * 2 + angles) + blocks * constants);
     EXPECT_EQ(n.global_written_bytes, 3 * t * hd * 2 * c.pseudo);
     EXPECT_EQ(n.mma, 3 * t * slices * (a.rows / 16) * (a.columns / 16) * in.terms * 8);
     EXPECT_EQ(n.matrix_bank_conflicts, 0u);
@@ -252,6 +312,7 @@ void ExpectNormed(simt::Device& device, const Inputs& in) {
       ref.frequency = in.frequency.data();
       ref.first_position = in.positions.data();
       ref.step = 1;
+      ref.pairing = in.pairing;
     }
     IhaMixRef({s.heads, s.pseudo, s.d}, ref, s.tokens, dense.data());
     std::vector<double> want(dense.size()), bound(dense.size());
@@ -275,24 +336,26 @@ void ExpectNormed(simt::Device& device, const Inputs& in) {
 
 TEST(IhaMixRopeGpu, PostMixNormWithinTheBoundOfTheReference) {
   for (const Case& c : {Case{1, 1, 1, 64, true}, Case{5, 4, 3, 128, false}, Case{33, 2, 4, 64, false},
-                        Case{2, 20, 2, 128, false}, Case{3, 9, 8, 256, true}, Case{1, 20, 20, 64, true}}) {
+                        Case{2, 20, 2, 128, false}, Case{3, 9, 8, 256, true}, Case{1, 20, 20, 64, true},
+                        Case{2, 40, 2, 128, false}, Case{5, 4, 3, 256, false, RopePairing::kInterleaved}}) {
     SCOPED_TRACE(Name(c));
     const Inputs in = MakeNormed(c);
     ForEachSchedule([&](simt::Device& device) { ExpectNormed(device, in); });
   }
 }
 
-TEST(IhaMixRopeGpu, PostMixNormOverAGridOfShapes) {
-  const std::array<uint32_t, 5> tokens{1, 2, 5, 32, 33}, heads{1, 4, 9, 16, 20};
-  const std::array<uint32_t, 6> pseudo{1, 2, 3, 4, 8, 20};
-  size_t number = 0;
-  for (const auto& row : PairwiseCover({5, 5, 6, 3, 2})) {
-    const Case c{tokens[row[0]], heads[row[1]], pseudo[row[2]], 64u << row[3], row[4] == 0};
-    SCOPED_TRACE(Name(c));
-    simt::Device device(ScheduleOf(number++));
-    ExpectNormed(device, MakeNormed(c));
+TEST(IhaMixRopeGpu, PostMixNormGridOfShapes) {
+  for (const bool many : {false, true}) {
+    const auto prepare = [many](const std::vector<size_t>& row, uint32_t number) -> GridCheck {
+      Inputs in = MakeNormed(CaseOf(row, many));
+      PutSpecial(in, row[6], number);
+      return [in, name = Name(CaseOf(row, many))](simt::Device& device) {
+        SCOPED_TRACE(name);
+        ExpectNormed(device, in);
+      };
+    };
+    OverGrid(grid_share::kMixNorm, {many ? 3u : 5u, many ? 3u : 5u, many ? 3u : 6u, 3, 2, 2, 3}, prepare, CostOf(many));
   }
-  EXPECT_GE(number, 30u);
 }
 
 // Heads of 40 in rows of 64: each half of 20 begins a half of 32, the rest is zeros. The norm is over the 40, and the
@@ -399,7 +462,9 @@ TEST(IhaMixRopeGpu, TokensDoNotSeeTheBatch) {
 
 TEST(IhaMixRopeGpu, RefusesWhatItCannotDo) {
   simt::Device device;
-  IhaMixGpuArgs args{.shape = {1, 33, 2, 64}, .count = 1, .parts = {}};
+  IhaMixGpuArgs args{.shape = {1, 65, 2, 64}, .count = 1, .parts = {}};
+  EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
+  args.shape = {1, 4, 1000, 64};
   EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);
   args.shape = {1, 4, 2, 96};
   EXPECT_EQ(IhaMixRopeGpu(args, &device), 1);

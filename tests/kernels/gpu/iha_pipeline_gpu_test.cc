@@ -138,30 +138,5 @@ TEST(IhaPipelineGpu, CopiesOfHeadsArePlainAttention) {
   }
 }
 
-TEST(KvPagesGpu, CopiesWholePages) {
-  const uint32_t kv_heads = 2, d = 64, d_v = 128, pages = 4;
-  const Rounded k = RandomBF16(pages * kv_heads * 64 * d, 1), v = RandomBF16(pages * 64 * d_v, 2);  // a pair's
-  ForEachSchedule([&](simt::Device& device) {
-    simt::Buffer<uint16_t> dk(device, k.bits.size(), "k_pages"), dv(device, v.bits.size(), "v_pages");
-    std::copy(k.bits.begin(), k.bits.end(), dk.data());
-    std::copy(v.bits.begin(), v.bits.end(), dv.data());
-    device.Find(dk.data())->MarkWritten();
-    device.Find(dv.data())->MarkWritten();
-    simt::Buffer<int32_t> pairs(device, std::vector<int32_t>{0, 3, 2, 1}, "pairs");
-    ASSERT_EQ(
-        KvCopyGpu({.pages = {dk.data(), dv.data(), kv_heads, d, d_v}, .pairs = pairs.data(), .count = 2}, &device), 0)
-        << device.report().message;
-    const uint32_t source[] = {0, 2, 2, 0};
-    for (size_t i = 0; i < k.bits.size(); ++i) {
-      const size_t page = kv_heads * 64 * d;
-      ASSERT_EQ(dk.data()[i], k.bits[source[i / page] * page + i % page]);
-    }
-    for (size_t i = 0; i < v.bits.size(); ++i) {
-      const size_t page = 64 * d_v;
-      ASSERT_EQ(dv.data()[i], v.bits[source[i / page] * page + i % page]);
-    }
-  });
-}
-
 }  // namespace
 }  // namespace iha::kernels

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
@@ -43,26 +43,68 @@ std::string Name(const Case& c) {
   return std::to_string(c.m) + " x " + std::to_string(c.n) + " x " + std::to_string(c.k);
 }
 
+struct Inputs {
+  Case c;
+  Rounded x, w;
+};
+Inputs Make(const Case& c) {
+  return {c, RandomBF16(size_t{c.m} * (c.k + 8), 1, 2), RandomBF16(size_t{c.n} * c.k, 2, 2)};
+}
+struct Wanted {
+  std::vector<double> y, magnitude;  // the latter: sums of the products' magnitudes
+};
+Wanted Reference(const Inputs& in) {
+  const Case& c = in.c;
+  Wanted want{std::vector<double>(size_t{c.m} * c.n), std::vector<double>(size_t{c.m} * c.n)};
+  for (size_t i = 0; i < want.y.size(); ++i) {
+    for (size_t k = 0; k < c.k; ++k) {
+      const double product = double{in.x.values[i / c.n * (c.k + 8) + k]} * in.w.values[i % c.n * c.k + k];
+      want.y[i] += product;
+      want.magnitude[i] += std::fabs(product);
+    }
+  }
+  return want;
+}
+void ExpectWithinBound(simt::Device& device, const Inputs& in, const Wanted& want) {
+  const Outputs got = Multiplied(device, in.c, in.x.bits, in.w.bits);
+  // Products are exact; k additions, each at most 2^-24 of a partial sum below the sum of magnitudes.
+  ExpectClose(got.y_float, want.y, 0, [&](size_t i) { return in.c.k * 0x1p-24 * want.magnitude[i]; });
+  for (size_t i = 0; i < got.y.size(); ++i) {
+    if (std::isnan(got.y_float[i])) {
+      ASSERT_TRUE(std::isnan(WidenBF16(got.y[i])));
+    } else {
+      ASSERT_EQ(got.y[i], RoundToBF16(got.y_float[i]));
+    }
+  }
+}
+
 TEST(MatmulGpu, WithinTheBoundOfTheReference) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(Name(c));
-    const Rounded x = RandomBF16(size_t{c.m} * (c.k + 8), 1, 2), w = RandomBF16(size_t{c.n} * c.k, 2, 2);
-    std::vector<double> want(size_t{c.m} * c.n), magnitude(want.size());
-    for (size_t i = 0; i < want.size(); ++i) {
-      for (size_t k = 0; k < c.k; ++k) {
-        const double product = double{x.values[i / c.n * (c.k + 8) + k]} * w.values[i % c.n * c.k + k];
-        want[i] += product;
-        magnitude[i] += std::fabs(product);
-      }
-    }
-    ForEachSchedule([&](simt::Device& device) {
-      const Outputs got = Multiplied(device, c, x.bits, w.bits);
-      // Products are exact; k additions, each at most 2^-24 of a partial sum below the sum of magnitudes.
-      const auto bound = [&](size_t i) { return c.k * 0x1p-24 * magnitude[i]; };
-      ExpectClose(got.y_float, want, 0, bound);
-      for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got.y[i], RoundToBF16(got.y_float[i]));
-    });
+    const Inputs in = Make(c);
+    const Wanted want = Reference(in);
+    ForEachSchedule([&](simt::Device& device) { ExpectWithinBound(device, in, want); });
   }
+}
+
+// Every pair of: rows, columns, k, what is not finite in x or w. NaN and infinities reach their row or column.
+TEST(MatmulGpu, GridOfShapes) {
+  constexpr std::array<uint32_t, 7> rows{1, 7, 16, 17, 64, 129, 300};
+  constexpr std::array<uint32_t, 4> columns{2, 64, 66, 130}, depths{8, 64, 72, 264};
+  const auto cost = [&](const std::vector<size_t>& row) {
+    return (rows[row[0]] + 64.0) * (columns[row[1]] + 64) * (depths[row[2]] + 64);
+  };
+  const auto prepare = [&](const std::vector<size_t>& row, uint32_t number) -> GridCheck {
+    Inputs in = Make({rows[row[0]], columns[row[1]], depths[row[2]]});
+    const size_t k = number * 7919 % in.c.k;
+    if (row[4] == 0) PutNotFinite(in.x, number * 131 % in.c.m * (in.c.k + 8) + k, row[3]);
+    if (row[4] == 1) PutNotFinite(in.w, number * 131 % in.c.n * in.c.k + k, row[3]);
+    return [in, want = Reference(in)](simt::Device& device) {
+      SCOPED_TRACE(Name(in.c));
+      ExpectWithinBound(device, in, want);
+    };
+  };
+  OverGrid(grid_share::kMatmul, {7, 4, 4, 4, 2}, prepare, cost);
 }
 
 TEST(MatmulGpu, RowsDoNotSeeTheBatchOrTheTile) {

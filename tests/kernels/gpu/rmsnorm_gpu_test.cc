@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "kernels/rmsnorm/rmsnorm.h"
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
@@ -11,6 +11,7 @@ namespace {
 struct Case {
   uint32_t rows, n, padding;
   bool weight, plus_one;
+  uint32_t mean_of = 0;
 };
 
 // bf16 bits of the normalised rows, dense.
@@ -25,9 +26,37 @@ std::vector<uint16_t> Normalised(simt::Device& device, const Case& c, const Roun
                             .ldx = c.n + c.padding,
                             .ldy = c.n,
                             .eps = 1e-5f,
-                            .weight_plus_one = c.plus_one};
+                            .weight_plus_one = c.plus_one,
+                            .mean_of = c.mean_of};
   EXPECT_EQ(RmsNormGpu(args, &device), 0) << device.report().message;
   return y.ToHost();
+}
+
+struct Inputs {
+  Case c;
+  Rounded x, weight;
+};
+Inputs Make(const Case& c) { return {c, RandomBF16(size_t{c.rows} * (c.n + c.padding), 1, 3), RandomBF16(c.n, 2, 2)}; }
+std::vector<double> Reference(const Inputs& in) {
+  const Case& c = in.c;
+  std::vector<double> want(size_t{c.rows} * c.n);
+  RmsNormRef({c.rows, c.n, c.n + c.padding, c.n, 1e-5f, c.plus_one}, in.x.values.data(),
+             c.weight ? in.weight.values.data() : nullptr, want.data());
+  return want;
+}
+void ExpectWithinBound(simt::Device& device, const Inputs& in, const std::vector<double>& want) {
+  const Case& c = in.c;
+  // Squares: chains of 32, then 5 and at most 32 sums of non-negative terms, halved by the root: 35 * 2^-24; root
+  // below 2^-21, three products and a sum 2^-22: together below 2^-18. 1 + weight may cancel to 2^-24 of 1.
+  ExpectClose(WidenAll(Normalised(device, c, in.x, in.weight)), want, kBF16 + 0x1p-18, [&](size_t i) {
+    return c.plus_one && std::isfinite(want[i])
+               ? 0x1p-23 * std::fabs(want[i]) / std::max(1e-9, std::fabs(1.0 + in.weight.values[i % c.n]))
+               : 0.0;
+  });
+  // One read of x, one write of y, and the weights once a row (n > 1024: a block a row; else a warp a row).
+  const uint64_t bytes = uint64_t{c.rows} * c.n * 2;
+  EXPECT_EQ(device.report().counters.global_read_bytes, bytes * (c.weight ? 2 : 1));
+  EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
 }
 
 TEST(RmsNormGpu, WithinTheBoundOfTheReference) {
@@ -35,24 +64,26 @@ TEST(RmsNormGpu, WithinTheBoundOfTheReference) {
                         Case{3, 1024, 0, true, false}, Case{3, 1032, 8, true, true}, Case{2, 2560, 0, false, false},
                         Case{1, 32768, 0, true, false}}) {
     SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.n));
-    const Rounded x = RandomBF16(size_t{c.rows} * (c.n + c.padding), 1, 3), weight = RandomBF16(c.n, 2, 2);
-    const RmsNormShape shape{c.rows, c.n, c.n + c.padding, c.n, 1e-5f, c.plus_one};
-    std::vector<double> want(size_t{c.rows} * c.n);
-    RmsNormRef(shape, x.values.data(), c.weight ? weight.values.data() : nullptr, want.data());
-    ForEachSchedule([&](simt::Device& device) {
-      const std::vector<float> got = WidenAll(Normalised(device, c, x, weight));
-      // Squares: chains of 32, then 5 and at most 32 sums of non-negative terms, halved by the root: 35 * 2^-24; root
-      // below 2^-21, three products and a sum 2^-22: together below 2^-18. 1 + weight may cancel to 2^-24 of 1.
-      ExpectClose(got, want, kBF16 + 0x1p-18, [&](size_t i) {
-        return c.plus_one ? 0x1p-23 * std::fabs(want[i]) / std::max(1e-9, std::fabs(1.0 + weight.values[i % c.n]))
-                          : 0.0;
-      });
-      // One read of x, one write of y, and the weights once a row (n > 1024: a block a row; else a warp a row).
-      const uint64_t bytes = uint64_t{c.rows} * c.n * 2;
-      EXPECT_EQ(device.report().counters.global_read_bytes, bytes * (c.weight ? 2 : 1));
-      EXPECT_EQ(device.report().counters.global_written_bytes, bytes);
-    });
+    const Inputs in = Make(c);
+    const std::vector<double> want = Reference(in);
+    ForEachSchedule([&](simt::Device& device) { ExpectWithinBound(device, in, want); });
   }
+}
+
+// Every pair of: rows, columns, elements between rows, weights (none, w, 1 + w), what is not finite, a row of zeros.
+TEST(RmsNormGpu, GridOfShapes) {
+  const std::array<uint32_t, 5> rows{1, 3, 4, 5, 9};
+  const std::array<uint32_t, 8> columns{8, 64, 72, 256, 1024, 1032, 2048, 2568};
+  OverGrid(grid_share::kNone, {5, 8, 2, 3, 4, 2}, [&](const std::vector<size_t>& row, uint32_t number) {
+    Inputs in = Make({rows[row[0]], columns[row[1]], row[2] == 0 ? 0u : 8u, row[3] != 0, row[3] == 2});
+    const size_t ld = in.c.n + in.c.padding, zeros = number % in.c.rows;
+    PutNotFinite(in.x, (number + 1) % in.c.rows * ld + number * 7919 % in.c.n, row[4]);
+    for (size_t i = 0; row[5] == 1 && i < in.c.n; ++i) in.x.bits[zeros * ld + i] = in.x.values[zeros * ld + i] = 0;
+    return [in, want = Reference(in)](simt::Device& device) {
+      SCOPED_TRACE(std::to_string(in.c.rows) + " x " + std::to_string(in.c.n));
+      ExpectWithinBound(device, in, want);
+    };
+  });
 }
 
 TEST(RmsNormGpu, RowsDoNotSeeTheBatch) {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "tests/kernels/gpu/gpu_test_util.h"
+#include "tests/kernels/gpu/grid.h"
 #include "worker/engine/sampler.h"
 
 namespace iha::kernels {
@@ -134,9 +134,8 @@ TEST(SampleGpu, TheCpusTokensOverAGridOfRules) {
   const std::array<float, 4> temperatures{0.0f, 0.25f, 1.0f, 30.0f};
   const std::array<uint32_t, 6> top_ks{0, 1, 2, 40, 1100, 5000};
   const std::array<double, 6> top_ps{1, 0.9, 0.5, 1e-6, 0.999999, 0.25};
-  size_t number = 0;
-  for (const auto& row : PairwiseCover({7, 3, 4, 6, 6, 4})) {
-    const uint32_t n = lengths[row[0]], seed = static_cast<uint32_t>(number);
+  OverGrid(grid_share::kNone, {7, 3, 4, 6, 6, 4}, [&](const std::vector<size_t>& row, uint32_t seed) {
+    const uint32_t n = lengths[row[0]];
     Rules rules{.temperature = temperatures[row[2]],
                 .top_k = top_ks[row[3]],
                 .top_p = top_ps[row[4]],
@@ -146,7 +145,7 @@ TEST(SampleGpu, TheCpusTokensOverAGridOfRules) {
       if (row[5] % 2 == 1 && i % 2 == 0) rules.allowed.insert(rules.allowed.end(), 2, static_cast<int32_t>(n - 1 - i));
       if (row[5] / 2 == 1 && i % 5 == 3) rules.forbidden.push_back(static_cast<int32_t>(i));
     }
-    SCOPED_TRACE(Name(rules, n));
+    const std::string name = Name(rules, n);
     const std::vector<float> logits = Logits(n, row[1], seed);
     std::vector<double> uniforms{0, 1 - 0x1p-53};
     std::mt19937 bits(seed);
@@ -166,10 +165,11 @@ TEST(SampleGpu, TheCpusTokensOverAGridOfRules) {
         rows.push_back({logits, rules});
       }
     }
-    simt::Device device(ScheduleOf(number++));
-    ExpectTheCpusTokens(device, rows);
-  }
-  EXPECT_GE(number, 42u);  // 7 x 6 pairs of the two largest factors
+    return [rows, name](simt::Device& device) {
+      SCOPED_TRACE(name);
+      ExpectTheCpusTokens(device, rows);
+    };
+  });
 }
 
 TEST(SampleGpu, RowsOfABatchInEverySchedule) {

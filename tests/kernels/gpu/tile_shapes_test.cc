@@ -103,14 +103,53 @@ TEST(GpuTileShapes, RowsOfTalkingHeads) {
   }
 }
 
+// Rows of alpha of a block: all where they fit.
+TEST(GpuTileShapes, RowsOfAlpha) {
+  struct Line {
+    uint32_t heads, pseudo, d, terms;
+    bool norm;
+    uint32_t rows;
+  };
+  for (const Line& line : {Line{20, 20, 128, 2, false, 400}, Line{32, 32, 128, 2, false, 1024},
+                           Line{64, 8, 64, 2, false, 512}, Line{64, 12, 64, 2, false, 384},    // halves
+                           Line{40, 20, 128, 2, false, 400}, Line{32, 64, 256, 2, true, 688},  // thirds
+                           Line{1, 1, 64, 1, true, 16}, Line{4, 1000, 64, 1, false, 0}}) {
+    const IhaMixGpuShape shape{1, line.heads, line.pseudo, line.d};
+    EXPECT_EQ(MixGpuRowsFor(shape, line.terms, line.norm), line.rows) << line.heads << ", " << line.pseudo;
+  }
+}
+
+// Sixteens of heads that a block of the global collapse holds.
+TEST(GpuTileShapes, HeadsOfACollapse) {
+  struct Line {
+    uint32_t heads, pseudo, terms, xsa_d, tiles;
+  };
+  for (const Line& line :
+       {Line{20, 20, 2, 256, 2}, Line{64, 2, 1, 256, 4}, Line{64, 8, 2, 256, 4}, Line{64, 12, 2, 0, 2},
+        Line{40, 20, 2, 128, 2}, Line{64, 20, 2, 256, 2}, Line{64, 120, 1, 0, 0}}) {
+    const CollapseGpuLayout layout = CollapseGpuLayoutFor(line.heads, line.pseudo, line.terms);
+    EXPECT_EQ(CollapseGpuTilesFor(layout, line.xsa_d), line.tiles) << line.heads << ", " << line.pseudo;
+  }
+}
+
 // All head counts, pseudo heads and vocabularies that the launchers take: within the shared memory of a block.
 TEST(GpuTileShapes, SharedMemoryOfTheRest) {
-  for (uint32_t heads = 1; heads <= 32; ++heads) {
+  for (uint32_t heads = 1; heads <= 64; ++heads) {
     for (uint32_t pseudo = 1; pseudo <= 20; ++pseudo) {
       const CollapseGpuLayout collapse = CollapseGpuLayoutFor(heads, pseudo, 2);
-      ASSERT_LE(CollapseGpuSharedBytes(collapse), simt::kMaxSharedBytes) << heads << ", " << pseudo;
-      ASSERT_LE(CollapseGpuXsaSharedBytes(collapse, 256), simt::kMaxSharedBytes) << heads << ", " << pseudo;
-      ASSERT_LE(MixGpuNormSharedBytes({1, heads, pseudo, 256}, 2), simt::kMaxSharedBytes) << heads << ", " << pseudo;
+      for (const uint32_t d : {0u, 64u, 256u}) {
+        const uint32_t tiles = CollapseGpuTilesFor(collapse, d);
+        ASSERT_GT(tiles, 0u) << heads << ", " << pseudo;
+        ASSERT_EQ(collapse.rows % (tiles * 16), 0u);
+        ASSERT_LE(CollapseGpuSharedBytes(collapse, tiles, d), kGpuMaxSharedBytes) << heads << ", " << pseudo;
+      }
+      for (const bool norm : {false, true}) {
+        const IhaMixGpuShape shape{1, heads, pseudo, 256};
+        const uint32_t rows = MixGpuRowsFor(shape, 2, norm);
+        ASSERT_GT(rows, 0u) << heads << ", " << pseudo;
+        ASSERT_EQ(rows % 16, 0u);
+        ASSERT_LE(MixGpuSharedBytes(shape, 2, norm, rows), kGpuMaxSharedBytes) << heads << ", " << pseudo;
+      }
     }
   }
   EXPECT_LE(SampleGpuSharedBytes(kSampleGpuMaxN), simt::kMaxSharedBytes);

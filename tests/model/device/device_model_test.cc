@@ -1,4 +1,5 @@
 // Whole models on the emulated device: what must change no bit, sizes without a kernel, refusals.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -220,6 +221,23 @@ TEST(Device, WideHeads) {
       "qk_norm": "none", "xsa": "output", "gate": "headwise"})"));
 }
 
+// More than 32 heads are mixed by other instantiations.
+TEST(Device, ManyHeads) {
+  const auto many = [](int heads) {
+    return fmt::format(R"("vocab_size": 40, "hidden_size": 24, "intermediate_size": 16, "num_attention_heads": {},
+      "num_key_value_heads": {}, "head_dim": 8)",
+                       heads, heads);
+  };
+  ExpectAsOnTheCpu(Config(many(40), R"({"kind": "iha", "pseudo_heads": 2, "alpha_layout": "target_pseudo_source",
+      "collapse": "global", "mask": "flat_causal", "rope_positions": "virtual", "rope_pairing": "half",
+      "window": null, "qk_norm": "pre_mix"})"));
+  ExpectAsOnTheCpu(Config(many(33), R"({"kind": "iha", "pseudo_heads": 3, "alpha_layout": "source_target_pseudo",
+      "collapse": "global", "mask": "token_causal", "rope_positions": "virtual", "rope_pairing": "interleaved",
+      "window": null, "qk_norm": "post_mix", "xsa": "pseudo"})"));
+  ExpectAsOnTheCpu(Config(many(64), R"({"kind": "talking_heads", "rope_pairing": "half", "window": null,
+      "qk_norm": "none"})"));
+}
+
 TEST(Device, WhatHasNoKernelIsRefusedByName) {
   checkpoint::ModelConfig config;
   config.num_heads = config.num_kv_heads = 4;
@@ -239,9 +257,9 @@ TEST(Device, WhatHasNoKernelIsRefusedByName) {
   EXPECT_EQ(
       refusal([](ModelConfig& c, LayerSpec& l) {
         l.kind = AttentionKind::kTalkingHeads;
-        c.num_heads = c.num_kv_heads = 33;
+        c.num_heads = c.num_kv_heads = 65;
       }),
-      "layer 1: kind talking_heads with 33 heads (at most 32): the device has no kernel for it; use --device cpu");
+      "layer 1: kind talking_heads with 65 heads (at most 64): the device has no kernel for it; use --device cpu");
   EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec&) { c.head_dim = 257; }), HasSubstr("head_dim 257 (at most 256)"));
   EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& l) {
                 l.kind = AttentionKind::kDiff;
@@ -250,34 +268,41 @@ TEST(Device, WhatHasNoKernelIsRefusedByName) {
               HasSubstr("layer 1: kind diff with head_dim 129 (at most 128"));
   EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& l) {
                 l.kind = AttentionKind::kIha;
-                c.num_heads = c.num_kv_heads = 33;
+                c.num_heads = c.num_kv_heads = 65;
               }),
-              HasSubstr("layer 1: kind iha with 33 heads (at most 32)"));
+              HasSubstr("layer 1: kind iha with 65 heads (at most 64)"));
   EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& l) {
                 l.kind = AttentionKind::kIha;
                 c.num_heads = c.num_kv_heads = 32;
-                l.pseudo_heads = 64;
+                l.pseudo_heads = 1000;
               }),
-              HasSubstr("layer 1: kind iha with 32 x 64 pseudo heads"));
-  // What a kernel needs more for its norm, and for XSA.
-  const auto many = [](int64_t head_dim, int64_t pseudo, checkpoint::QkNorm norm, checkpoint::Xsa xsa) {
+              HasSubstr("layer 1: kind iha with 32 x 1000 pseudo heads"));
+  // What a kernel needs more for its norm, for a global collapse, and for XSA before that.
+  using checkpoint::CollapseKind, checkpoint::QkNorm, checkpoint::Xsa;
+  const auto many = [](int64_t pseudo, QkNorm norm, CollapseKind collapse, Xsa xsa) {
     return [=](ModelConfig& c, LayerSpec& l) {
       l.kind = AttentionKind::kIha;
-      l.collapse = checkpoint::CollapseKind::kGlobal;
+      l.collapse = collapse;
       c.num_heads = c.num_kv_heads = 32;
-      c.head_dim = head_dim;
+      c.head_dim = 256;
       l.pseudo_heads = pseudo;
       l.qk_norm = norm;
       l.xsa = xsa;
     };
   };
-  ModelConfig plain = config;
-  many(256, 42, checkpoint::QkNorm::kPreMix, checkpoint::Xsa::kOff)(plain, plain.layers[1]);
-  EXPECT_TRUE(CheckDeviceLayers(plain).ok()) << CheckDeviceLayers(plain);
-  EXPECT_THAT(refusal(many(256, 42, checkpoint::QkNorm::kPostMix, checkpoint::Xsa::kOff)),
-              HasSubstr("pseudo heads of 256"));
-  EXPECT_THAT(refusal(many(256, 42, checkpoint::QkNorm::kPreMix, checkpoint::Xsa::kPseudo)),
-              HasSubstr("pseudo heads of 256"));
+  const auto accepted = [&](const auto& change) {
+    ModelConfig changed = config;
+    change(changed, changed.layers[1]);
+    return CheckDeviceLayers(changed).ok();
+  };
+  EXPECT_TRUE(accepted(many(300, QkNorm::kPreMix, CollapseKind::kPerHead, Xsa::kOff)));
+  EXPECT_THAT(refusal(many(300, QkNorm::kPostMix, CollapseKind::kPerHead, Xsa::kOff)),
+              HasSubstr("32 x 300 pseudo heads of 256"));
+  EXPECT_THAT(refusal(many(300, QkNorm::kPreMix, CollapseKind::kGlobal, Xsa::kOff)),
+              HasSubstr("32 x 300 pseudo heads of 256"));
+  EXPECT_TRUE(accepted(many(85, QkNorm::kPostMix, CollapseKind::kGlobal, Xsa::kOff)));
+  EXPECT_THAT(refusal(many(85, QkNorm::kPreMix, CollapseKind::kGlobal, Xsa::kPseudo)),
+              HasSubstr("32 x 85 pseudo heads of 256"));
 }
 
 TEST(Device, OtherNumericsAreRefused) {

@@ -1,3 +1,6 @@
+// iha_mix_rope.cuh: the kernel behind iha_mix_rope_gpu.h, for heads padded to 16 kSteps.
+#pragma once
+
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
 #include "kernels/simt/device_math.h"
 #include "kernels/simt/launch.h"
@@ -5,7 +8,8 @@
 namespace iha::kernels {
 namespace {
 
-constexpr uint32_t kTile = 16;  // rows of an mma
+constexpr uint32_t kTile = 16;   // rows of an mma
+constexpr uint32_t kAngles = 8;  // of a lane: its 16 columns of a row
 
 IHA_DEVICE void Rotate(float& u, float& v, float c, float s) {
   const float turned = fmaf(u, c, -(v * s));
@@ -21,29 +25,64 @@ struct Plan {
   uint32_t alpha_stride;
   uint32_t slices;  // of 64 columns, in this block
   uint32_t sums;    // of this token, with a norm
+  uint32_t begin;   // this block's rows of alpha: begin .. end - 1
+  uint32_t end;
 };
 
+// A slice of 64 columns: 32 from `first` on and 32 from `first + partner`; its 32 angles begin at `angle` of a table's
+// row of `angles`. Column tiles 0 to 3 are of the first 32, 4 to 7 of the others.
 struct Place {
-  uint32_t half;   // d / 2
-  uint32_t first;  // the block's first column; its partners begin at half + first
+  bool halves;  // a pair is a column and its partner, else two columns side by side
+  uint32_t angles;
+  uint32_t first;
+  uint32_t partner;
+  uint32_t angle;
+
+  IHA_DEVICE static Place At(const IhaMixGpuArgs& p, uint32_t slice) {
+    const bool halves = p.pairing == RopePairing::kHalf;
+    return {halves, p.shape.d / 2, slice * (halves ? 32 : 64), halves ? p.shape.d / 2 : 32, slice * 32};
+  }
+  // Of this lane's two columns of tile n.
+  [[nodiscard]] IHA_DEVICE uint32_t Column(uint32_t n) const {
+    return first + (n < 4 ? 0 : partner) + n % 4 * 8 + ptx::Lane() % 4 * 2;
+  }
+  // The i-th of this lane's angles, in the slice.
+  [[nodiscard]] IHA_DEVICE uint32_t Angle(uint32_t i) const {
+    const uint32_t pair = ptx::Lane() % 4;
+    return halves ? i / 2 * 8 + pair * 2 + i % 2 : i * 4 + pair;
+  }
 };
+
+// A lane's columns of a row (two of each tile), turned by angle(i): a pair of cosine and sine.
+template <class AngleOf>
+IHA_DEVICE void TurnRow(bool halves, float (&x)[8][2], AngleOf angle) {
+  IHA_UNROLL
+  for (uint32_t i = 0; i < kAngles; ++i) {
+    const ptx::Pack<float, 2> a = angle(i);
+    if (halves) {
+      Rotate(x[i / 2][i % 2], x[i / 2 + 4][i % 2], a.v[0], a.v[1]);
+    } else {
+      Rotate(x[i][0], x[i][1], a.v[0], a.v[1]);
+    }
+  }
+}
 
 // alpha and the shift tables, by all threads of the block.
 template <uint32_t kSteps, uint32_t kTerms>
-IHA_DEVICE void LoadConstants(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, const Plan& plan, const Place& place) {
+IHA_DEVICE void LoadConstants(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, const Plan& plan, uint32_t slice) {
   constexpr uint32_t kChunks = kSteps * kTerms * 2;  // 16 bytes each, of a row of alpha
-  const uint32_t rows = (p.shape.heads * p.shape.pseudo + kTile - 1) / kTile * kTile;
+  const uint32_t rows = (plan.end - plan.begin + kTile - 1) / kTile * kTile;
   const ptx::Global<const uint16_t> alpha(part.alpha);
   for (uint32_t i = ptx::ThreadX(); i < rows * kChunks; i += kMixGpuWarps * 32) {
     const uint32_t to = i / kChunks * plan.alpha_stride + i % kChunks * 16;
-    ptx::CpAsync<16>(ptx::DynamicShared<uint16_t>(to), alpha + size_t{i} * 8);
+    ptx::CpAsync<16>(ptx::DynamicShared<uint16_t>(to), alpha + (size_t{plan.begin} * kChunks + i) * 8);
   }
   ptx::CpCommit();
   if (part.rotate != 0) {
     const ptx::Global<const float> cosines(p.shift_cos), sines(p.shift_sin);
     for (uint32_t i = ptx::ThreadX(); i < p.shape.pseudo * plan.slices * 32; i += kMixGpuWarps * 32) {
-      const uint32_t slice = i / 32 / p.shape.pseudo, row = i / 32 % p.shape.pseudo;
-      const size_t from = size_t{row} * place.half + place.first + slice * 32 + i % 32;
+      const uint32_t row = i / 32 % p.shape.pseudo, column = (slice + i / 32 / p.shape.pseudo) * 32 + i % 32;
+      const size_t from = size_t{row} * (p.shape.d / 2) + column;
       const auto to = ptx::DynamicShared<float>(plan.shift + i / 32 * 256 + i % 32 * 8);
       ptx::StoreAs(to, ptx::Pack<float, 2>{{ptx::Load(cosines + from), ptx::Load(sines + from)}});
     }
@@ -52,25 +91,26 @@ IHA_DEVICE void LoadConstants(const IhaMixGpuArgs& p, const IhaMixGpuPart& part,
   ptx::SyncThreads();
 }
 
+// Four values at `from`, and four at `from` + apart.
+IHA_DEVICE void LoadEight(ptx::Global<const float> from, uint32_t apart, float (&to)[8]) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    const auto four = ptx::LoadAs<ptx::Pack<float, 4>>(from + i * apart);
+    for (uint32_t j = 0; j < 4; ++j) to[i * 4 + j] = four.v[j];
+  }
+}
+
 // The heads of a token to this warp's tile, rotated to the token's position. Rows past the heads are zeros.
 template <uint32_t kSteps>
 IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, const Plan& plan, const Place& place,
                           uint32_t token) {
   const uint32_t chunk = ptx::Lane() % 4, column = place.first + chunk * 8;
   const bool rotate = part.rotate != 0 && part.norm == nullptr;
-  float c[8] = {}, s[8] = {};
+  float c[8] = {}, s[8] = {};  // of 8 pairs; side by side: of 4 in each half
   if (rotate) {
     const size_t row = ptx::Load(ptx::Global<const uint32_t>(p.first_row) + token);
-    const ptx::Global<const float> cosines(p.cos), sines(p.sin);
-    for (uint32_t i = 0; i < 2; ++i) {
-      const size_t at = row * place.half + column + i * 4;
-      const auto four_c = ptx::LoadAs<ptx::Pack<float, 4>>(cosines + at),
-                 four_s = ptx::LoadAs<ptx::Pack<float, 4>>(sines + at);
-      for (uint32_t j = 0; j < 4; ++j) {
-        c[i * 4 + j] = four_c.v[j];
-        s[i * 4 + j] = four_s.v[j];
-      }
-    }
+    const size_t at = row * place.angles + place.angle + chunk * (place.halves ? 8 : 4);
+    LoadEight(ptx::Global<const float>(p.cos) + at, place.halves ? 4 : 16, c);
+    LoadEight(ptx::Global<const float>(p.sin) + at, place.halves ? 4 : 16, s);
   }
   const ptx::Global<const uint16_t> x(part.x);
   for (uint32_t i = 0; i < kSteps * 2; ++i) {
@@ -79,12 +119,17 @@ IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
     if (head < p.shape.heads) {
       const size_t at = size_t{token} * part.token_stride + size_t{head} * p.shape.d + column;
       low = ptx::LoadAs<Eight16>(x + at);
-      high = ptx::LoadAs<Eight16>(x + (at + place.half));
+      high = ptx::LoadAs<Eight16>(x + (at + place.partner));
       if (rotate) {
         float u[8], v[8];
         Widen(low, u);
         Widen(high, v);
-        for (uint32_t j = 0; j < 8; ++j) Rotate(u[j], v[j], c[j], s[j]);
+        if (place.halves) {
+          for (uint32_t j = 0; j < 8; ++j) Rotate(u[j], v[j], c[j], s[j]);
+        } else {
+          for (uint32_t j = 0; j < 4; ++j) Rotate(u[2 * j], u[2 * j + 1], c[j], s[j]);
+          for (uint32_t j = 0; j < 4; ++j) Rotate(v[2 * j], v[2 * j + 1], c[4 + j], s[4 + j]);
+        }
         low = Narrow(u);
         high = Narrow(v);
       }
@@ -95,20 +140,17 @@ IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
   ptx::SyncWarp();
 }
 
-// What a lane's 16 columns of a row are multiplied with and rotated by: pairs of columns n and their partners n + 4.
+// What a lane's 16 columns of a row are multiplied with and rotated by.
 struct NormRope {
   float weight[8][2];
-  float cos[4][2], sin[4][2];  // of the token
+  ptx::Pack<float, 2> angles[kAngles];  // of the token
 };
-
-IHA_DEVICE ptx::Pack<float, 2> LoadTwo(ptx::Global<const float> from) { return ptx::LoadAs<ptx::Pack<float, 2>>(from); }
 
 IHA_DEVICE void LoadWeights(const IhaMixGpuPart& part, const Place& place, NormRope& norm) {
   const ptx::Global<const uint16_t> weight(part.norm);
   IHA_UNROLL
   for (uint32_t n = 0; n < 8; ++n) {
-    const uint32_t column = place.first + (n < 4 ? n * 8 : place.half + (n - 4) * 8) + ptx::Lane() % 4 * 2;
-    const uint32_t pair = ptx::LoadAs<uint32_t>(weight + column);
+    const uint32_t pair = ptx::LoadAs<uint32_t>(weight + place.Column(n));
     norm.weight[n][0] = ptx::LowBF16(pair);
     norm.weight[n][1] = ptx::HighBF16(pair);
   }
@@ -116,21 +158,16 @@ IHA_DEVICE void LoadWeights(const IhaMixGpuPart& part, const Place& place, NormR
 
 IHA_DEVICE void LoadAngles(const IhaMixGpuArgs& p, const Place& place, uint32_t token, NormRope& norm) {
   const ptx::Global<const float> cosines(p.cos), sines(p.sin);
-  const size_t row = size_t{ptx::Load(ptx::Global<const uint32_t>(p.first_row) + token)} * place.half + place.first;
+  const size_t row = size_t{ptx::Load(ptx::Global<const uint32_t>(p.first_row) + token)} * place.angles + place.angle;
   IHA_UNROLL
-  for (uint32_t n = 0; n < 4; ++n) {
-    const auto c = LoadTwo(cosines + (row + n * 8 + ptx::Lane() % 4 * 2));
-    const auto s = LoadTwo(sines + (row + n * 8 + ptx::Lane() % 4 * 2));
-    for (uint32_t e = 0; e < 2; ++e) {
-      norm.cos[n][e] = c.v[e];
-      norm.sin[n][e] = s.v[e];
-    }
+  for (uint32_t i = 0; i < kAngles; ++i) {
+    norm.angles[i] = {{ptx::Load(cosines + (row + place.Angle(i))), ptx::Load(sines + (row + place.Angle(i)))}};
   }
 }
 
 // 16 mixed rows: normed over all slices of the token, and rotated to it, in place. `turn` counts calls.
-IHA_DEVICE void NormRows(const IhaMixGpuArgs& p, const Plan& plan, const NormRope& norm, uint32_t turn,
-                         float (&c)[8][4]) {
+IHA_DEVICE void NormRows(const IhaMixGpuArgs& p, const Plan& plan, const Place& place, const NormRope& norm,
+                         uint32_t turn, float (&c)[8][4]) {
   const uint32_t slice = ptx::WarpIndex() % plan.slices, group = ptx::WarpIndex() / plan.slices;
   const auto sums = ptx::DynamicShared<float>(plan.sums + turn % 2 * plan.slices * 64);
   IHA_UNROLL
@@ -150,45 +187,44 @@ IHA_DEVICE void NormRows(const IhaMixGpuArgs& p, const Plan& plan, const NormRop
     for (uint32_t i = 0; i < plan.slices; ++i) sum += ptx::Load(sums + (i * 16 + part * 8 + ptx::Lane() / 4));
     const uint32_t count = p.norm_mean_of == 0 ? p.shape.d : p.norm_mean_of;
     const float r = ptx::Rsqrt(sum / static_cast<float>(count) + p.norm_eps);
+    float x[8][2];
     IHA_UNROLL
-    for (uint32_t n = 0; n < 4; ++n) {
-      for (uint32_t e = 0; e < 2; ++e) {
-        float u = c[n][2 * part + e] * r * norm.weight[n][e], v = c[n + 4][2 * part + e] * r * norm.weight[n + 4][e];
-        Rotate(u, v, norm.cos[n][e], norm.sin[n][e]);
-        c[n][2 * part + e] = u;
-        c[n + 4][2 * part + e] = v;
-      }
+    for (uint32_t n = 0; n < 8; ++n) {
+      for (uint32_t e = 0; e < 2; ++e) x[n][e] = c[n][2 * part + e] * r * norm.weight[n][e];
+    }
+    TurnRow(place.halves, x, [&](uint32_t i) { return norm.angles[i]; });
+    IHA_UNROLL
+    for (uint32_t n = 0; n < 8; ++n) {
+      for (uint32_t e = 0; e < 2; ++e) c[n][2 * part + e] = x[n][e];
     }
   }
 }
 
-// 16 mixed rows: rounded (with a norm not), rotated by their pseudo index, rounded, staged. c: column tiles 0-3 and
-// their partners 4-7.
+// 16 mixed rows: rounded (with a norm not), rotated by their pseudo index, rounded, staged.
 template <bool kNorm>
-IHA_DEVICE void StageRows(const IhaMixGpuArgs& p, bool rotate, const Plan& plan, uint32_t first_row, float (&c)[8][4]) {
+IHA_DEVICE void StageRows(const IhaMixGpuArgs& p, bool rotate, const Plan& plan, const Place& place, uint32_t first_row,
+                          const float (&c)[8][4]) {
   const uint32_t group = ptx::Lane() / 4, pair = ptx::Lane() % 4;
+  IHA_UNROLL
   for (uint32_t part = 0; part < 2; ++part) {
     const uint32_t row = group + part * 8, pseudo = (first_row + row) % p.shape.pseudo;
-    for (uint32_t n = 0; n < 4; ++n) {
-      uint32_t low = ptx::PackBF16(c[n][2 * part], c[n][2 * part + 1]);
-      uint32_t high = ptx::PackBF16(c[n + 4][2 * part], c[n + 4][2 * part + 1]);
-      if (rotate && pseudo != 0) {
-        const auto turn = ptx::LoadAs<ptx::Pack<float, 4>>(
-            ptx::DynamicShared<float>(plan.shift + pseudo * 256 + (n * 8 + pair * 2) * 8));
-        float u0 = ptx::LowBF16(low), u1 = ptx::HighBF16(low), v0 = ptx::LowBF16(high), v1 = ptx::HighBF16(high);
-        if constexpr (kNorm) {
-          u0 = c[n][2 * part];
-          u1 = c[n][2 * part + 1];
-          v0 = c[n + 4][2 * part];
-          v1 = c[n + 4][2 * part + 1];
-        }
-        Rotate(u0, v0, turn.v[0], turn.v[1]);
-        Rotate(u1, v1, turn.v[2], turn.v[3]);
-        low = ptx::PackBF16(u0, u1);
-        high = ptx::PackBF16(v0, v1);
+    float x[8][2];
+    IHA_UNROLL
+    for (uint32_t n = 0; n < 8; ++n) {
+      for (uint32_t e = 0; e < 2; ++e) {
+        const float mixed = c[n][2 * part + e];
+        x[n][e] = kNorm ? mixed : ptx::BF16ToFloat(ptx::FloatToBF16(mixed));
       }
-      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + TileChunk<kMixGpuColumns>(row, n) + pair * 4), low);
-      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + TileChunk<kMixGpuColumns>(row, n + 4) + pair * 4), high);
+    }
+    if (rotate && pseudo != 0) {
+      const auto turns = ptx::DynamicShared<float>(plan.shift + pseudo * 256);
+      TurnRow(place.halves, x,
+              [&](uint32_t i) { return ptx::LoadAs<ptx::Pack<float, 2>>(turns + place.Angle(i) * 2); });
+    }
+    IHA_UNROLL
+    for (uint32_t n = 0; n < 8; ++n) {
+      ptx::Store(ptx::DynamicShared<uint32_t>(plan.output + TileChunk<kMixGpuColumns>(row, n) + pair * 4),
+                 ptx::PackBF16(x[n][0], x[n][1]));
     }
   }
   ptx::SyncWarp();
@@ -202,7 +238,7 @@ IHA_DEVICE void WriteRows(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
     const uint32_t at = i * 32 + ptx::Lane(), row = at / 8, chunk = at % 8;
     if (first_row + row >= heads * pseudo) continue;
     const uint32_t h = (first_row + row) / pseudo, j = (first_row + row) % pseudo;
-    const uint32_t column = place.first + (chunk < 4 ? chunk * 8 : place.half + (chunk - 4) * 8);
+    const uint32_t column = place.first + (chunk < 4 ? 0 : place.partner) + chunk % 4 * 8;
     const size_t virtual_row = (size_t{token} * pseudo + j) * heads + h;
     ptx::StoreAs(
         y + (virtual_row * p.shape.d + column),
@@ -214,24 +250,26 @@ IHA_DEVICE void WriteRows(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
 // kNorm: the block has all columns, kMixGpuWarps / slices tokens at once.
 template <uint32_t kSteps, uint32_t kTerms, bool kNorm>
 IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p) {
-  const IhaMixGpuPart part = ptx::BlockZ() == 0 ? p.parts[0] : ptx::BlockZ() == 1 ? p.parts[1] : p.parts[2];
-  const uint32_t rows = p.shape.heads * p.shape.pseudo, lane = ptx::Lane();
-  Place place{p.shape.d / 2, kNorm ? 0 : ptx::BlockY() * (kMixGpuColumns / 2)};
+  const uint32_t which = ptx::BlockZ() % p.count, rows = p.shape.heads * p.shape.pseudo, lane = ptx::Lane();
+  const IhaMixGpuPart part = which == 0 ? p.parts[0] : which == 1 ? p.parts[1] : p.parts[2];
   Plan plan;
+  plan.begin = ptx::BlockZ() / p.count * p.block_rows;
+  plan.end = plan.begin + p.block_rows < rows ? plan.begin + p.block_rows : rows;
   plan.slices = kNorm ? p.shape.d / kMixGpuColumns : 1;
   plan.alpha_stride = kSteps * kTerms * 32 + 16;
-  plan.shift = (rows + kTile - 1) / kTile * kTile * plan.alpha_stride;
+  plan.shift = p.block_rows * plan.alpha_stride;
   const uint32_t warps = plan.shift + p.shape.pseudo * plan.slices * 256;
   plan.token = warps + ptx::WarpIndex() * (kSteps * 16 + 16) * 128;
   plan.output = plan.token + kSteps * 16 * 128;
   plan.sums = warps + kMixGpuWarps * (kSteps * 16 + 16) * 128 + ptx::WarpIndex() / plan.slices * plan.slices * 128;
-  LoadConstants<kSteps, kTerms>(p, part, plan, place);
+  const uint32_t first_slice = kNorm ? 0 : ptx::BlockY();
+  LoadConstants<kSteps, kTerms>(p, part, plan, first_slice);
   const bool norm = kNorm && part.norm != nullptr;
+  const uint32_t slice = ptx::WarpIndex() % plan.slices;
+  const Place place = Place::At(p, first_slice + slice);
+  plan.shift += slice * p.shape.pseudo * 256;
   NormRope turn;
   if constexpr (kNorm) {
-    const uint32_t slice = ptx::WarpIndex() % plan.slices;
-    place.first = slice * (kMixGpuColumns / 2);
-    plan.shift += slice * p.shape.pseudo * 256;
     if (norm) LoadWeights(part, place, turn);
   }
   uint32_t turns = 0;
@@ -241,52 +279,45 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p)
     LoadToken<kSteps>(p, part, plan, place, token);
     if (norm) LoadAngles(p, place, token, turn);
     uint32_t b[kSteps][4][4];  // of two column tiles each
+    IHA_UNROLL
     for (uint32_t k = 0; k < kSteps; ++k) {
+      IHA_UNROLL
       for (uint32_t n = 0; n < 4; ++n) {
         const uint32_t at = plan.token + TileChunk<kMixGpuColumns>(k * 16 + lane % 16, n * 2 + lane / 16);
         ptx::LdMatrix<4, true>(b[k][n], ptx::DynamicShared<uint16_t>(at));
       }
     }
-    for (uint32_t row = 0; row < rows; row += kTile) {
+    for (uint32_t row = plan.begin; row < plan.end; row += kTile) {
       float c[8][4] = {};
+      IHA_UNROLL
       for (uint32_t k = 0; k < kSteps * kTerms; ++k) {
         uint32_t a[4];
-        const uint32_t at = (row + lane % 16) * plan.alpha_stride + k * 32 + lane / 16 * 16;
+        const uint32_t at = (row - plan.begin + lane % 16) * plan.alpha_stride + k * 32 + lane / 16 * 16;
         ptx::LdMatrix<4, false>(a, ptx::DynamicShared<uint16_t>(at));
+        IHA_UNROLL
         for (uint32_t n = 0; n < 8; ++n) {
           const uint32_t pair[2] = {b[k % kSteps][n / 2][n % 2 * 2], b[k % kSteps][n / 2][n % 2 * 2 + 1]};
           ptx::MmaBF16(c[n], a, pair);
         }
       }
-      if (norm) NormRows(p, plan, turn, turns++, c);
-      StageRows<kNorm>(p, part.rotate != 0, plan, row, c);
+      if (norm) NormRows(p, plan, place, turn, turns++, c);
+      StageRows<kNorm>(p, part.rotate != 0, plan, place, row, c);
       WriteRows(p, part, plan, place, token, row);
     }
   }
 }
 
-}  // namespace
-
-GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream) {
+template <uint32_t kSteps>
+GpuStatus LaunchMix(const IhaMixGpuArgs& args, bool norm, GpuStream stream) {
   const IhaMixGpuShape& s = args.shape;
-  if (s.heads == 0 || s.heads > 32 || s.pseudo == 0 || s.d == 0 || s.d % kMixGpuColumns != 0) return 1;
-  if (args.count == 0 || args.count > 3 || args.terms == 0 || args.terms > 2) return 1;
-  bool norm = false;
-  for (uint32_t i = 0; i < args.count; ++i) norm = norm || args.parts[i].norm != nullptr;
-  for (uint32_t i = 0; i < args.count; ++i) {
-    if (args.parts[i].token_stride % 8 != 0) return 1;
-    if (norm && (args.parts[i].norm != nullptr) != (args.parts[i].rotate != 0)) return 1;
-  }
-  if (norm && s.d != 64 && s.d != 128 && s.d != 256) return 1;
-  if (s.tokens == 0) return 0;
-  const LaunchShape shape{(s.tokens + kMixGpuTokens - 1) / kMixGpuTokens, norm ? 1 : s.d / kMixGpuColumns, args.count,
-                          kMixGpuWarps * 32,
-                          norm ? MixGpuNormSharedBytes(s, args.terms) : MixGpuSharedBytes(s, args.terms)};
+  const uint32_t pieces = (s.heads * s.pseudo + args.block_rows - 1) / args.block_rows;
+  const LaunchShape shape{(s.tokens + kMixGpuTokens - 1) / kMixGpuTokens, norm ? 1 : s.d / kMixGpuColumns,
+                          args.count * pieces, kMixGpuWarps * 32,
+                          MixGpuSharedBytes(s, args.terms, norm, args.block_rows)};
   const auto launch = [&](auto kernel) { return LaunchKernel("iha_mix_rope", kernel, shape, stream, args); };
-  if (norm && s.heads <= 16) return args.terms == 1 ? launch(MixRope<1, 1, true>) : launch(MixRope<1, 2, true>);
-  if (norm) return args.terms == 1 ? launch(MixRope<2, 1, true>) : launch(MixRope<2, 2, true>);
-  if (s.heads <= 16) return args.terms == 1 ? launch(MixRope<1, 1, false>) : launch(MixRope<1, 2, false>);
-  return args.terms == 1 ? launch(MixRope<2, 1, false>) : launch(MixRope<2, 2, false>);
+  if (norm) return args.terms == 1 ? launch(MixRope<kSteps, 1, true>) : launch(MixRope<kSteps, 2, true>);
+  return args.terms == 1 ? launch(MixRope<kSteps, 1, false>) : launch(MixRope<kSteps, 2, false>);
 }
 
+}  // namespace
 }  // namespace iha::kernels
