@@ -1,5 +1,5 @@
-// gpu_bench: the GPU's own copy, copies between host and device through the backend's runtime, and kernels beside the
-// copy: one line each, medians of 9 runs. "skipped: no GPU" and exit 0 where there is none.
+// gpu_bench: the GPU's own copy, copies between host and device through the backend's runtime, the rate of mma.sync,
+// and every kernel beside them: one line each, medians of 9 runs. "skipped: no GPU" and exit 0 where there is none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "bench/gpu/kernel_cases.h"
 #include "common/clock.h"
-#include "kernels/matmul/matmul_gpu.h"
-#include "kernels/rmsnorm/rmsnorm_gpu.h"
 #include "model/device/cuda/cuda_runtime.h"
 
 namespace iha::model {
@@ -77,59 +76,32 @@ absl::Status Copies(DeviceRuntime& runtime, double* copy) {
   return absl::OkStatus();
 }
 
-absl::Status Norm(DeviceRuntime& runtime, double copy) {
-  constexpr uint32_t kRows = 65536, kWidth = 2560;
-  const std::vector<uint16_t> ones(size_t{kRows} * kWidth, 0x3F80);
-  IHA_ASSIGN_OR_RETURN(const auto x, DeviceRows::Copy(runtime, ones, "x"));
-  IHA_ASSIGN_OR_RETURN(const auto y, DeviceRows::Make(runtime, ones.size(), "y"));
-  IHA_ASSIGN_OR_RETURN(const auto weight, DeviceRows::Copy(runtime, std::vector<uint16_t>(kWidth, 0x3F80), "weight"));
-  const kernels::RmsNormGpuArgs args{.x = x.data(),
-                                     .weight = weight.data(),
-                                     .y = y.data(),
-                                     .rows = kRows,
-                                     .n = kWidth,
-                                     .ldx = kWidth,
-                                     .ldy = kWidth,
-                                     .eps = 1e-5f};
-  IHA_ASSIGN_OR_RETURN(const double seconds, OnTheGpu(runtime, [&] {
-                         return runtime.Check(kernels::RmsNormGpu(args, runtime.stream()), "norm");
-                       }));
-  const double rate = 4.0 * kRows * kWidth / seconds;
-  fmt::print("RmsNormGpu {} x {}                {:8.0f} GB/s, {:.0f} % of the copy\n", kRows, kWidth, rate * 1e-9,
-             100 * rate / copy);
-  return absl::OkStatus();
-}
-
-absl::Status Product(DeviceRuntime& runtime, uint32_t m) {
-  constexpr uint32_t kSize = 8192;
-  const std::vector<uint16_t> ones(size_t{kSize} * kSize, 0x3F80);
-  IHA_ASSIGN_OR_RETURN(const auto x, DeviceRows::Copy(runtime, ones, "x"));
-  IHA_ASSIGN_OR_RETURN(const auto w, DeviceRows::Copy(runtime, ones, "w"));
-  IHA_ASSIGN_OR_RETURN(const auto y, DeviceRows::Make(runtime, ones.size(), "y"));
-  const kernels::MatmulGpuArgs args{.x = x.data(),
-                                    .w = w.data(),
-                                    .y = y.data(),
-                                    .m = m,
-                                    .n = kSize,
-                                    .k = kSize,
-                                    .ldx = kSize,
-                                    .ldw = kSize,
-                                    .ldy = kSize};
-  IHA_ASSIGN_OR_RETURN(const double seconds, OnTheGpu(runtime, [&] {
-                         return runtime.Check(kernels::MatmulGpu(args, runtime.stream()), "product");
-                       }));
-  fmt::print("MatmulGpu {} x {} x {}            {:8.1f} TFLOP/s, weights at {:.0f} GB/s\n", m, kSize, kSize,
-             2.0 * m * kSize * kSize / seconds * 1e-12, 2.0 * kSize * kSize / seconds * 1e-9);
-  return absl::OkStatus();
+// What a case is bound by first: the share of the copy or of mma.sync, then what it does a second.
+absl::Status Kernels(DeviceRuntime& runtime, double copy) {
+  double peak = 0;
+  const KernelCaseSink measure = [&](const KernelCase& c) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(const double seconds,
+                         OnTheGpu(runtime, [&] { return runtime.Check(c.launch(runtime.stream()), c.name.c_str()); }));
+    const double bytes = c.bytes / seconds, flops = c.flops / seconds;
+    fmt::print("{:<58} {:10.1f} us", c.name, seconds * 1e6);
+    if (c.flops == 0) {
+      fmt::print(" {:8.0f} GB/s, {:3.0f} % of the copy\n", bytes * 1e-9, 100 * bytes / copy);
+      return absl::OkStatus();
+    }
+    if (peak == 0) peak = flops;
+    fmt::print(" {:8.1f} TFLOP/s, {:3.0f} % of mma.sync", flops * 1e-12, 100 * flops / peak);
+    fmt::print("{}\n", c.bytes == 0 ? "" : fmt::format(", {:.0f} GB/s", bytes * 1e-9));
+    return absl::OkStatus();
+  };
+  IHA_RETURN_IF_ERROR(ForEachMatrixCase(runtime, kPaperSizes, measure));
+  return ForEachMemoryCase(runtime, kPaperSizes, measure);
 }
 
 absl::Status Run(const CudaDevice& device) {
   IHA_ASSIGN_OR_RETURN(const auto runtime, MakeCudaRuntime(device));
   double copy = 0;
   IHA_RETURN_IF_ERROR(Copies(*runtime, &copy));
-  IHA_RETURN_IF_ERROR(Norm(*runtime, copy));
-  for (const uint32_t m : {8192u, 16u, 1u}) IHA_RETURN_IF_ERROR(Product(*runtime, m));
-  return absl::OkStatus();
+  return Kernels(*runtime, copy);
 }
 
 }  // namespace
