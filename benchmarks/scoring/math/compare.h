@@ -1,7 +1,7 @@
 // compare.h: equal, different or undecided, for two parsed answers in one tree. The rules are in docs/grading.md.
 //
 // Symmetric up to the order of work: callers pass the two sides in a fixed order. Bounded by the tree's budget. Used by
-// math_robust.cc; the parts live in scalar.cc, region.cc, rewrite.cc, compare*.cc.
+// math_robust.cc; the parts live in scalar.cc, region.cc, rewrite.cc, conditions.cc, vectors.cc, compare*.cc.
 #pragma once
 
 #include <optional>

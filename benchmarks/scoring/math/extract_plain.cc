@@ -5,7 +5,6 @@
 
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/extract_shape.h"
-#include "benchmarks/scoring/math/parser_impl.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <unordered_set>
 
 #include "benchmarks/scoring/math/parser_impl.h"
 #include "benchmarks/scoring/math/words.h"
@@ -26,15 +25,6 @@ Ref ReplaceUnit(Tree& tree, Ref ref, Ref by) {
 bool TakesList(string_view name) { return Among(name, {"gcd", "lcm", "max", "min", "binom", "floor", "ceil", "abs"}); }
 
 }  // namespace
-
-bool IsFunctionName(string_view name) {
-  static const auto* const kNames = new std::unordered_set<string_view>{
-      "sin",    "cos",    "tan",  "cot",  "sec",  "csc",  "arcsin", "arccos", "arctan", "arccot",
-      "arcsec", "arccsc", "sinh", "cosh", "tanh", "coth", "sech",   "csch",   "log",    "ln",
-      "lg",     "exp",    "gcd",  "lcm",  "max",  "min",  "abs",    "floor",  "ceil",   "det",
-      "Re",     "Im",     "arg",  "sgn",  "cis",  "tr",   "dim",    "deg",    "ker"};
-  return kNames->contains(name);
-}
 
 Ref Parser::ParseCommand() {
   const std::string name = At().text;

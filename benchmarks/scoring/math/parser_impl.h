@@ -132,7 +132,6 @@ class Parser {
   Parsed out_;
 };
 
-bool IsFunctionName(std::string_view name);
 bool IsProseWord(std::string_view word);
 
 }  // namespace iha::scoring::math

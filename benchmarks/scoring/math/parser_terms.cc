@@ -218,7 +218,8 @@ Ref Parser::ParseTerm() {
       explicit_times = false;
       if (MultiElement(factors.back())) break;
       if (At().gap == Gap::kQuad) break;
-      const bool glued = tokens_[pos_ - 1].kind == Tok::kNumber ||
+      // Of a word ("xy") the first letter is taken in place: then nothing may stand in front.
+      const bool glued = (pos_ > 0 && tokens_[pos_ - 1].kind == Tok::kNumber) ||
                          (pos_ > 1 && tokens_[pos_ - 1].text == "}" && tokens_[pos_ - 2].text == "{");
       if (IsNumber() && tree_.Is(factors.back(), Kind::kNumber) && glued) {
         return Fail("two numbers side by side");

@@ -5,7 +5,6 @@
 #include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/dates.h"
 #include "benchmarks/scoring/math/parser.h"
-#include "benchmarks/scoring/math/parser_impl.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {

@@ -321,6 +321,15 @@ std::optional<string_view> PlainCommand(string_view word) {
   return std::nullopt;
 }
 
+bool IsFunctionName(string_view name) {
+  static const auto* const kNames =
+      new Set{"sin",    "cos",    "tan",  "cot",  "sec",  "csc",  "arcsin", "arccos", "arctan", "arccot",
+              "arcsec", "arccsc", "sinh", "cosh", "tanh", "coth", "sech",   "csch",   "log",    "ln",
+              "lg",     "exp",    "gcd",  "lcm",  "max",  "min",  "abs",    "floor",  "ceil",   "det",
+              "Re",     "Im",     "arg",  "sgn",  "cis",  "tr",   "dim",    "deg",    "ker"};
+  return kNames->contains(name);
+}
+
 bool IsGreek(string_view command) {
   static const Set* const kGreek =
       new Set{"alpha",  "beta",    "gamma",  "delta",  "epsilon", "varepsilon", "zeta",  "eta",    "theta", "vartheta",

@@ -36,6 +36,7 @@ std::optional<std::string_view> WeekdayOf(std::string_view word);  // "wed", "we
 // "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.
 std::optional<std::string_view> PlainCommand(std::string_view word);
 bool IsGreek(std::string_view command);
+bool IsFunctionName(std::string_view name);  // "sin", "log", "gcd", as a command is named
 
 // Phrases after which a text states its answer, in lower case, several languages; strong ones say "final answer".
 std::span<const std::string_view> StrongPhrases();
