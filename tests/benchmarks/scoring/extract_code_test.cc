@@ -20,7 +20,7 @@ TEST(ExtractCode, RulesOfLmEval) {
   }
 }
 
-// Where that rule eats the first word or gives nothing, this one gives the program.
+// Where that rule eats the first word or gives nothing (field bug 29), this one gives the program.
 TEST(ExtractCode, TheBlockThatThePromptOrTheModelOpened) {
   const std::string code = "def f(x):\n    return x\n";
   for (const std::string& text : {code, code + "```", code + "```\nThis works:\n```\nf(1)\n```",

@@ -1,6 +1,6 @@
 // Programs that attack the machine or their verdict, each followed by an honest one: nothing gets out, nothing passes
-// that should not, nobody after it is harmed. Run as the user that runs the tests; as root once more as an ordinary
-// one.
+// that should not, nobody after it is harmed (field bugs 38, 41, 44, 46 are among them). Run as the user that runs the
+// tests; as root once more as an ordinary one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
