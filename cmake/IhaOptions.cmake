@@ -14,6 +14,7 @@ find_program(IHA_CCACHE ccache)
 if(IHA_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${IHA_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${IHA_CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${IHA_CCACHE}")
 endif()
 
 # A fresh linker for a tree with many small test binaries: lld links each in a fraction of a second.

@@ -32,7 +32,7 @@ build() {
   [ -e build/gpu/build.ninja ] || cmake --preset gpu || return 1
   # Without gRPC, Protobuf and SQLite, which hosts with GPUs often lack.
   ninja -C build/gpu iha_cuda_backend test_cuda_runtime test_cuda_module test_gpu_kernels_cuda test_device_cuda \
-    gpu_bench iha-tool
+    gpu_bench engine_bench iha-tool
 }
 sanitizer() {
   command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer on PATH"; return 0; }
@@ -61,6 +61,7 @@ step oracles 90 bash -c oracles
 step memcheck 60 bash -c 'sanitizer memcheck'
 step racecheck 60 bash -c 'sanitizer racecheck'
 step speeds 60 build/gpu/bin/gpu_bench
+step engine 120 build/gpu/bin/engine_bench
 printf '\n'
-cat "$log/speeds"
+cat "$log/speeds" "$log/engine" 2>/dev/null
 [ $failed = 0 ] || { printf 'gpu: a step failed; logs: %s/\n' "$log" >&2; exit 1; }

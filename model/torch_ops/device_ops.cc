@@ -132,8 +132,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> MixRope(DeviceScope& scope, const
                                                        const at::Tensor& cos, const at::Tensor& sin,
                                                        const at::Tensor& shift_cos, const at::Tensor& shift_sin) {
   const MixShape s = CheckMix(at::kBFloat16, q, k, v, alpha_q, alpha_k, alpha_v, cos, sin, shift_cos, shift_sin);
-  TORCH_CHECK(s.heads <= 32 && s.d % 64 == 0, "iha::mix_rope: ", s.heads, " heads of ", s.d,
-              " values; expected at most 32 of a multiple of 64 on a GPU");
+  TORCH_CHECK(s.heads <= kernels::kMixGpuMaxHeads && s.d % 64 == 0, "iha::mix_rope: ", s.heads, " heads of ", s.d,
+              " values; expected at most ", kernels::kMixGpuMaxHeads, " of a multiple of 64 on a GPU");
   kernels::IhaMixGpuArgs args{
       .shape = {U32(s.batch * s.tokens), U32(s.heads), U32(s.pseudo), U32(s.d)}, .terms = 2, .count = 3, .parts = {}};
   const kernels::MixGpuAlphaLayout layout = kernels::MixGpuAlphaLayoutFor(args.shape, args.terms);
@@ -170,7 +170,8 @@ at::Tensor Collapse(DeviceScope& scope, const at::Tensor& a, const at::Tensor& c
   const at::Tensor out = at::empty({s.batch, s.tokens, s.heads, s.d}, a.options());
   const uint16_t* const v_rows = v.has_value() ? In<uint16_t>(scope, values) : nullptr;
   if (s.global) {
-    TORCH_CHECK(s.heads <= 32, "iha::collapse: ", s.heads, " heads; expected at most 32 on a GPU");
+    TORCH_CHECK(s.heads <= kernels::kCollapseGpuMaxHeads, "iha::collapse: ", s.heads, " heads; expected at most ",
+                kernels::kCollapseGpuMaxHeads, " on a GPU");
     const auto layout = kernels::CollapseGpuLayoutFor(U32(s.heads), U32(s.pseudo), 2);
     const at::Tensor packed = Packed(collapse, layout.rows, layout.columns);
     Check(scope,
