@@ -202,34 +202,51 @@ class FetchAhead {
   const char* p_ = nullptr;
   const char* end_ = nullptr;
 };
-// One key block for the rows m0 .. m0 + count - 1, at most a tile of them.
+// Rows of a visit that step together, and the slots that some of them see: lowest .. highest - 1.
+struct RowTile {
+  size_t m0 = 0;
+  int count = 0;
+  size_t lowest = kKeyBlock, highest = 0;
+  [[nodiscard]] bool empty() const { return lowest >= highest; }
+};
+// Tiles that take a block's keys one after another, then its values: in turns they would fill a core's first cache.
+constexpr size_t kTilesTogether = 4;
+
+// What `steps` steps of `panels` panels for the tile shall fetch. Few rows read a block in about as many steps as it
+// has lines / 4; the tiles of many rows share one.
+template <class R>
+HWY_INLINE Ahead FetchFor(const RowTile& tile, size_t panels, size_t steps, FetchAhead& ahead) {
+  const size_t lines = tile.count <= 3 ? 4 : 2, wide = static_cast<size_t>(TilePanels(tile.count, R::kMaxAcc));
+  return ahead.Take((panels + wide - 1) / wide * steps, lines);
+}
+
+// Scores of the rows m0 .. m0 + count - 1: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is
+// invisible is masked after.
 template <class R, class T>
-HWY_INLINE void StepTile(const KvLayout& layout, const Visit& visit, const JobState& s, size_t m0, int count,
-                         const T* block, FetchAhead& ahead) {
-  size_t lowest = kKeyBlock, highest = 0;  // what some row sees
-  const size_t m1 = m0 + static_cast<size_t>(count);
-  for (size_t m = m0; m < m1; ++m) {
+HWY_INLINE RowTile ScoreTile(const KvLayout& layout, const Visit& visit, const JobState& s, size_t m0, int count,
+                             const T* block, FetchAhead& ahead) {
+  RowTile tile{.m0 = m0, .count = count};
+  for (size_t m = m0; m < m0 + static_cast<size_t>(count); ++m) {
     s.slots[m] = FindSlots(s.row[m]->first, s.row[m]->last, visit.base);
     if (s.slots[m].empty()) continue;
-    lowest = std::min(lowest, s.slots[m].begin);
-    highest = std::max(highest, s.slots[m].end);
+    tile.lowest = std::min(tile.lowest, s.slots[m].begin);
+    tile.highest = std::max(tile.highest, s.slots[m].end);
   }
-  if (lowest >= highest) return;
-  const size_t d = layout.d, v_stride = layout.v_stride();
-  // Scores: lanes are keys, one chain over d per (row, key); whole sub-blocks, what is invisible is masked after.
-  const size_t p0 = lowest / 16, p1 = RoundUp16(highest) / 16;
-  float* score = s.score + m0 * kKeyBlock;
-  // Few rows read a block in about as many steps as it has lines / 4; the tiles of many rows share one.
-  const size_t lines = count <= 3 ? 4 : 2, panels = static_cast<size_t>(TilePanels(count, R::kMaxAcc));
-  const auto fetch = [&](size_t np, size_t k) { return ahead.Take((np + panels - 1) / panels * k, lines); };
-  RunPanels<R>(count, p1 - p0, s.q + m0 * d, d, 1, KeyReader<R>(layout, block, visit.group->key, p0), score + p0 * 16,
-               kKeyBlock, 0, d, true, fetch(p1 - p0, d));
-  for (size_t m = m0; m < m1; ++m) {
-    if (!s.slots[m].empty()) SoftmaxBlock(s, m, v_stride);
-  }
-  const auto slots = [&](int m) { return s.slots[m0 + static_cast<size_t>(m)]; };
-  AddValues<R>(layout, block, score, slots, count, s.acc + m0 * v_stride, v_stride,
-               fetch(v_stride / 16, highest - lowest));
+  if (tile.empty()) return tile;
+  const size_t d = layout.d, p0 = tile.lowest / 16, p1 = RoundUp16(tile.highest) / 16;
+  RunPanels<R>(count, p1 - p0, s.q + m0 * d, d, 1, KeyReader<R>(layout, block, visit.group->key, p0),
+               s.score + m0 * kKeyBlock + p0 * 16, kKeyBlock, 0, d, true, FetchFor<R>(tile, p1 - p0, d, ahead));
+  return tile;
+}
+
+template <class R, class T>
+HWY_INLINE void ValueTile(const KvLayout& layout, const JobState& s, const RowTile& tile, const T* block,
+                          FetchAhead& ahead) {
+  if (tile.empty()) return;
+  const size_t v_stride = layout.v_stride();
+  const auto slots = [&](int m) { return s.slots[tile.m0 + static_cast<size_t>(m)]; };
+  AddValues<R>(layout, block, s.score + tile.m0 * kKeyBlock, slots, tile.count, s.acc + tile.m0 * v_stride, v_stride,
+               FetchFor<R>(tile, v_stride / 16, tile.highest - tile.lowest, ahead));
 }
 
 template <class R, class T>
@@ -246,9 +263,18 @@ void AttendJob(const KvLayout& layout, const JobState& s, const std::vector<Visi
     while (m0 < m1 && !sees(m1 - 1)) --m1;
     // Even tiles, as in matmul: 8 rows are 4 + 4.
     const size_t rows = m1 - m0, tiles = (rows + R::kMaxRows - 1) / R::kMaxRows;
-    for (size_t t = 0; t < tiles; ++t) {
-      const size_t r0 = rows * t / tiles, r1 = rows * (t + 1) / tiles;
-      StepTile<R>(layout, visit, s, m0 + r0, static_cast<int>(r1 - r0), block, ahead);
+    const auto begin = [&](size_t t) { return m0 + rows * t / tiles; };
+    for (size_t t0 = 0; t0 < tiles; t0 += kTilesTogether) {
+      const size_t count = std::min(kTilesTogether, tiles - t0);
+      RowTile together[kTilesTogether];
+      for (size_t t = 0; t < count; ++t) {
+        const size_t r0 = begin(t0 + t), r1 = begin(t0 + t + 1);
+        together[t] = ScoreTile<R>(layout, visit, s, r0, static_cast<int>(r1 - r0), block, ahead);
+      }
+      for (size_t m = begin(t0); m < begin(t0 + count); ++m) {
+        if (!s.slots[m].empty()) SoftmaxBlock(s, m, layout.v_stride());
+      }
+      for (size_t t = 0; t < count; ++t) ValueTile<R>(layout, s, together[t], block, ahead);
     }
   }
 }

@@ -67,6 +67,12 @@ void CutShared(std::span<const Item> items, const AttentionCut& cut, std::vector
   }
 }
 
+void Append(const AttentionJob& from, AttentionJob& to) {
+  to.pieces.insert(to.pieces.end(), from.pieces.begin(), from.pieces.end());
+  to.rows += from.rows;
+  to.visible += from.visible;
+}
+
 }  // namespace
 
 const void* BlockIdentity(const AttentionGroup& group, size_t b) {
@@ -89,9 +95,16 @@ std::vector<AttentionJob> CutAttention(std::span<const AttentionGroup> groups, c
     }
     std::stable_sort(items.begin() + static_cast<ptrdiff_t>(i), items.begin() + static_cast<ptrdiff_t>(end),
                      [from](const Item& a, const Item& b) { return TableLess(a, b, from); });
+    const AttentionCut& cut = items[i].group->maker != nullptr ? made : plain;
+    const size_t of_head = jobs.size();
     for (size_t next = i + 1; i < end; i = next++) {
       while (next < end && Share(items[next - 1], items[next])) ++next;
-      CutShared(std::span(items).subspan(i, next - i), items[i].group->maker != nullptr ? made : plain, jobs);
+      const size_t first = jobs.size();
+      CutShared(std::span(items).subspan(i, next - i), cut, jobs);
+      if (first > of_head && jobs[first - 1].rows + jobs[first].rows <= cut.job_rows) {
+        Append(jobs[first], jobs[first - 1]);
+        jobs.erase(jobs.begin() + static_cast<ptrdiff_t>(first));
+      }
     }
   }
   std::stable_sort(jobs.begin(), jobs.end(),

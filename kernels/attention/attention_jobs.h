@@ -1,8 +1,10 @@
 // attention_jobs.h: which rows of one Attention call walk the key blocks together.
 //
 // Groups whose tables hold the same blocks from their first common block on (a shared prompt prefix, samples of one
-// prompt) go into the same jobs, so that a job reads a shared block once for all its rows. Pure functions of the
-// groups' tables and rows; they change which thread computes a row and beside whom, never a bit.
+// prompt) go into the same jobs, so that a job reads a shared block once for all its rows. Groups of one head that
+// share nothing are put together while they are small: a job fetches its next blocks ahead, and only its first ones
+// come too late. Pure functions of the groups' tables and rows; they change which thread computes a row and beside
+// whom, never a bit.
 #pragma once
 
 #include <cstddef>

@@ -43,19 +43,25 @@ HWY_INLINE VisibleSlots FindSlots(uint32_t first, uint32_t last, size_t base) {
   return {begin, std::max(begin, std::min(row_end > base ? row_end - base : 0, kKeyBlock))};
 }
 
+// The largest lane: the order does not matter, except for a NaN, which may win or lose.
+HWY_INLINE float MaxOfLanes(const X16& x) {
+  V all = x.v[0];
+  for (int j = 1; j < kVectors; ++j) all = VMax(all, x.v[j]);
+#if IHA_FUSED
+  return hn::GetLane(hn::MaxOfLanes(D(), all));
+#else
+  return all.x;
+#endif
+}
+
 // Invisible scores become -inf; returns the larger of `max` and the visible ones.
 HWY_INLINE float MaskAndMax(float* s, VisibleSlots slots, float max) {
   constexpr float kNegInf = -std::numeric_limits<float>::infinity();
   for (size_t j = 0; j < slots.begin; ++j) s[j] = kNegInf;
   for (size_t j = slots.end; j < kKeyBlock; ++j) s[j] = kNegInf;
-  X16 block_max = X16::Load(s);
-  for (size_t j = 16; j < kKeyBlock; j += 16) block_max = Max(block_max, X16::Load(s + j));
-  alignas(64) float lanes[16];
-  block_max.Store(lanes);
-  for (size_t half = 8; half > 0; half /= 2) {  // a tree: short chains; the order of a maximum does not matter
-    for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-  }
-  return lanes[0] > max ? lanes[0] : max;
+  const X16 block_max = Max(Max(X16::Load(s), X16::Load(s + 16)), Max(X16::Load(s + 32), X16::Load(s + 48)));
+  const float largest = MaxOfLanes(block_max);
+  return largest > max ? largest : max;
 }
 
 // p_j = exp(s_j - max), added to the 16 lanes of `sum`; p replaces s.

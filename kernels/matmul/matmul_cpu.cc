@@ -315,6 +315,33 @@ HWY_AFTER_NAMESPACE();
 namespace iha::kernels {
 HWY_EXPORT(GemmPart);
 
+namespace {
+
+// Panels in jobs of an even number: one alone is one chain for each row, too few to hide the latency of an fma. Of two
+// rounds the first are whole tiles and two thirds of the work; the second make up what is left into equal shares.
+class PanelCut {
+ public:
+  PanelCut(size_t panels, size_t threads, size_t rounds)
+      : panels_(panels),
+        jobs_(rounds == 1 ? std::clamp<size_t>(panels / 8, 1, threads) : rounds * threads),
+        firsts_(rounds == 2 ? threads : 0),
+        first_panels_(panels / threads * 2 / 3 / kMaxPanels * kMaxPanels) {}
+
+  [[nodiscard]] size_t jobs() const { return jobs_; }
+  [[nodiscard]] size_t Begin(size_t j) const {
+    if (j <= firsts_) return first_panels_ * j;
+    if (j == jobs_) return panels_;
+    const size_t left = panels_ - first_panels_ * firsts_;
+    return first_panels_ * firsts_ + left * (j - firsts_) / (jobs_ - firsts_) / 2 * 2;
+  }
+
+ private:
+  static constexpr size_t kMaxPanels = 4;  // of a tile
+  size_t panels_, jobs_, firsts_, first_panels_;
+};
+
+}  // namespace
+
 void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c, size_t ldc, ParallelFor& parallel,
           const GemmTuning& tuning) {
   assert(lda >= w.k() && ldc >= w.n());
@@ -330,20 +357,18 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
   const size_t threads = static_cast<size_t>(parallel.Threads());
   const size_t panels = w.panels();
   if (threads == 1) return part(job, 0, m, 0, panels);
-  // Jobs are handed out as threads come free; a few per thread so that a slow core does not hold up the rest.
+  // Jobs are handed out as threads come free; a few per thread so that a slow core does not hold up the rest, and as
+  // many for each, so that equally fast ones end together.
   const bool split_rows = tuning.split_rows >= 0 ? tuning.split_rows != 0 : m >= 96;
   if (split_rows) {
     const size_t wanted = std::clamp<size_t>(m / 48, 1, threads * 4);
-    const size_t step = ((m + wanted - 1) / wanted + 5) / 6 * 6;
-    parallel.Run((m + step - 1) / step,
-                 [&](size_t j, int) { part(job, j * step, std::min(m, (j + 1) * step), 0, panels); });
+    const size_t jobs = wanted > threads ? wanted / threads * threads : wanted;
+    parallel.Run(jobs, [&](size_t j, int) { part(job, m * j / jobs, m * (j + 1) / jobs, 0, panels); });
   } else {
     // One row of a small matrix is some microseconds: more jobs would only shorten its streams.
-    const size_t jobs_per_thread = w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
-    const size_t jobs = std::clamp<size_t>(panels / 8, 1, threads * jobs_per_thread);
-    // An even number of panels each: a panel alone is one chain for each row, too few to hide the latency of an fma.
-    const auto begin = [&](size_t j) { return j == jobs ? panels : panels * j / jobs / 2 * 2; };
-    parallel.Run(jobs, [&](size_t j, int) { part(job, 0, m, begin(j), begin(j + 1)); });
+    const size_t rounds = w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
+    const PanelCut cut(panels, threads, std::clamp<size_t>(panels / 8 / threads, 1, rounds));
+    parallel.Run(cut.jobs(), [&](size_t j, int) { part(job, 0, m, cut.Begin(j), cut.Begin(j + 1)); });
   }
 }
 

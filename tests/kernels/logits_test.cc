@@ -14,11 +14,13 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInf = std::nume
 TEST(Argmax, LowestIndexOfTheLargest) {
   for (const size_t n : {1, 2, 15, 16, 17, 100, 49152}) {
     for (const size_t at : {size_t{0}, n / 2, n - 1}) {
-      std::vector<float> x = RandomFloats(n, 1);
+      std::vector<float> x = RandomFloats(n, 1), ties = x;
       x[at] = 5.0f;
-      EXPECT_EQ(Argmax(x), static_cast<int32_t>(at)) << n;
-      for (size_t i = at; i < n; ++i) x[i] = 5.0f;  // ties above
-      EXPECT_EQ(Argmax(x), static_cast<int32_t>(at)) << n;
+      for (size_t i = at; i < n; ++i) ties[i] = 5.0f;  // above
+      ForEachTarget([&](const SimdTarget&) {
+        EXPECT_EQ(Argmax(x), static_cast<int32_t>(at)) << n;
+        EXPECT_EQ(Argmax(ties), static_cast<int32_t>(at)) << n;
+      });
     }
   }
   EXPECT_EQ(Argmax(std::vector<float>{-0.0f, 0.0f}), 0);
@@ -28,11 +30,30 @@ TEST(Argmax, LowestIndexOfTheLargest) {
 
 TEST(Argmax, NaNAnywhereIsReported) {
   EXPECT_EQ(Argmax({}), -1);
-  for (size_t at = 0; at < 40; ++at) {
-    std::vector<float> x = RandomFloats(40, 1);
-    x[at] = kNaN;
-    EXPECT_EQ(Argmax(x), -1) << at;
+  for (size_t at = 0; at < 150; ++at) {
+    std::vector<float> x = RandomFloats(150, 1);
+    x[at] = at % 2 == 0 ? kNaN : -kNaN;
+    ForEachTarget([&](const SimdTarget&) { EXPECT_EQ(Argmax(x), -1) << at; });
   }
+}
+
+// The lanes' exponential is the scalar one: every 997th of the numbers from -0 to -88, and the neighbours of the halves
+// between which the exponent changes.
+TEST(SoftmaxWeights, ExponentialsHaveTheScalarBits) {
+  std::vector<float> x = {0.0f, -kInf, -1e30f};
+  for (uint32_t bits = 0x80000000u; bits < std::bit_cast<uint32_t>(-88.0f); bits += 997) {
+    x.push_back(std::bit_cast<float>(bits));
+  }
+  for (int n = 0; n < 127; ++n) {
+    const auto half = std::bit_cast<uint32_t>(static_cast<float>(-(n + 0.5) * 0.6931471805599453));
+    for (uint32_t near = half - 40; near < half + 40; ++near) x.push_back(std::bit_cast<float>(near));
+  }
+  std::vector<float> want, weights(x.size());
+  for (const float v : x) want.push_back(ExpNeg(v));
+  ForEachTarget([&](const SimdTarget&) {
+    SoftmaxWeights(x, 1.0f, weights.data());
+    EXPECT_EQ(FirstDifference(weights, want), -1);
+  });
 }
 
 TEST(LogSumExp, BitsFollowTheRule) {

@@ -102,7 +102,7 @@ TEST(Matmul, EveryPathGivesTheChainsBits) {
   ThreadPool pools[] = {ThreadPool(1), ThreadPool(2), ThreadPool(3), ThreadPool(4)};
   constexpr size_t kRows = 200;
   for (const Shape shape :
-       {Shape{576, 112}, {64, 200}, {65, 250}, {353, 37}, {1, 1}, {2, 15}, {7, 17}, {129, 16}, {2101, 33}}) {
+       {Shape{576, 112}, {64, 200}, {65, 250}, {353, 37}, {1, 1}, {2, 15}, {7, 17}, {129, 16}, {2101, 33}, {24, 523}}) {
     const std::vector<float> a = RandomFloats(kRows * shape.k, 2);
     for (const WeightForm form : kForms) {
       const auto [w, want] = CaseOf(form, a, kRows, shape.n, shape.k);
