@@ -28,7 +28,7 @@ static_assert(kAttention + kSplit + kTalking + 2 * kMix + 2 * kMixNorm + kCollap
 
 // What of a shape does not depend on the schedule is prepared once; the check then runs on each device.
 using GridCheck = std::function<void(simt::Device&)>;
-inline void OverGrid(uint64_t share, const std::vector<size_t>& levels,
+inline void OverGrid([[maybe_unused]] uint64_t share, const std::vector<size_t>& levels,
                      const std::function<GridCheck(const std::vector<size_t>&, uint32_t)>& prepare,
                      const GridCost& cost = {}) {
   const char* const grids = std::getenv("IHA_EVAL_GPU_GRIDS");
