@@ -105,7 +105,7 @@ std::vector<GenerationRequest> SmallRequests(int32_t vocabulary) {
     request.sampling.top_k = i % 4 == 1 ? 5 : 0;
     request.sampling.top_p = i % 3 == 1 ? 0.8 : 1;
     request.sample_index = i;
-    request.eos = {7};
+    for (int32_t id = 40; id < vocabulary; id++) request.eos.push_back(id);  // a third of all: some would be drawn
     request.min_new_tokens = 6;
     request.logprobs = i == 5;
     if (i == 2) request.allowed = {3, 20, 21, 22};
