@@ -88,12 +88,15 @@ HWY_INLINE V VLoadBF16Half(const uint32_t* p) {
     return hn::BitCast(D(), hn::And(u, hn::Set(du, 0xFFFF0000u)));
   }
 }
-// ExpNeg of exact_math.h, lane by lane.
+// ExpNeg of exact_math.h, lane by lane. Adding 1.5 * 2^23 rounds to a whole number, ties to even, and leaves it in the
+// low bits of the sum, from where it goes into the exponent.
 HWY_INLINE V VExpNeg(V x) {
   using namespace exp_constants;
   const D d;
-  const hn::RebindToSigned<D> di;
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, kLog2E)));
+  const hn::RebindToUnsigned<D> du;
+  const V magic = hn::Set(d, 12582912.0f);
+  const V shifted = hn::Add(hn::Mul(x, hn::Set(d, kLog2E)), magic);
+  const V n = hn::Sub(shifted, magic);
   V r = hn::MulAdd(n, hn::Set(d, -kLn2Hi), x);
   r = hn::MulAdd(n, hn::Set(d, -kLn2Lo), r);
   V p = hn::MulAdd(hn::Set(d, kC7), r, hn::Set(d, kC6));
@@ -102,9 +105,8 @@ HWY_INLINE V VExpNeg(V x) {
   p = hn::MulAdd(p, r, hn::Set(d, kC3));
   p = hn::MulAdd(p, r, hn::Set(d, kC2));
   p = hn::Add(hn::Set(d, 1.0f), hn::MulAdd(hn::Mul(r, r), p, r));
-  const auto shift = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
-  p = hn::BitCast(d, hn::Add(hn::BitCast(di, p), shift));
-  // A NaN is not below kMin: it comes out of p, except that the exponent shift must not touch it.
+  p = hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+  // A NaN is not below kMin, nor is it p any more: the exponent may have gone anywhere.
   p = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kMin)), p);
   return hn::IfThenElse(hn::Eq(x, x), p, x);
 }
