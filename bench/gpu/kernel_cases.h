@@ -1,6 +1,6 @@
 // kernel_cases.h: what gpu_bench measures of the kernels: launches of each over device memory, and what they must do.
 //
-// The same text runs on the emulator with small shapes (tests/bench/gpu), which counts that no case claims more than
+// The same text runs on the emulator with small shapes (tests/bench), which counts that no case claims more than
 // its kernel does. Shapes are those of the paper's model (20 heads of 128, hidden 2560, FFN 10240, vocabulary 128256).
 #pragma once
 
