@@ -20,9 +20,9 @@ size_t SkipComment(std::string_view text, size_t i) {
   return end == std::string_view::npos ? text.size() : end + (line ? 1 : 2);
 }
 
-// Deepest nesting of brackets outside strings and comments. Cheap, and exact for valid JSON.
-int DepthOf(std::string_view text) {
-  int depth = 0, deepest = 0;
+// Calls `see` with the place of each byte outside strings and comments. Cheap, and exact for valid JSON.
+template <class See>
+void SeeStructure(std::string_view text, const See& see) {
   bool in_string = false;
   for (size_t i = 0; i < text.size(); i++) {
     const char c = text[i];
@@ -33,13 +33,29 @@ int DepthOf(std::string_view text) {
       in_string = true;
     } else if (c == '/' && i + 1 < text.size() && (text[i + 1] == '/' || text[i + 1] == '*')) {
       i = SkipComment(text, i) - 1;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      depth--;
+    } else {
+      see(i);
     }
   }
+}
+
+// Deepest nesting of brackets.
+int DepthOf(std::string_view text) {
+  int depth = 0, deepest = 0;
+  SeeStructure(text, [&](size_t i) {
+    if (text[i] == '[' || text[i] == '{') deepest = std::max(deepest, ++depth);
+    if (text[i] == ']' || text[i] == '}') depth--;
+  });
   return deepest;
+}
+
+// The first place of `number`, which may stand in strings before it is one.
+size_t FindNumber(std::string_view text, std::string_view number) {
+  size_t found = std::string_view::npos;
+  SeeStructure(text, [&](size_t i) {
+    if (found == std::string_view::npos && text.substr(i).starts_with(number)) found = i;
+  });
+  return found;
 }
 
 struct Place {  // both from 1
@@ -81,7 +97,7 @@ absl::StatusOr<Value> Parse(std::string_view text, std::string_view where, bool 
     if (const size_t class_end = what.find("] "); class_end != what.npos) what.remove_prefix(class_end + 2);
     const size_t quote = what.find('\'');
     const std::string_view number = quote == what.npos ? "" : what.substr(quote + 1, what.rfind('\'') - quote - 1);
-    const auto [line, column] = PlaceOf(text, text.find(number));
+    const auto [line, column] = PlaceOf(text, FindNumber(text, number));
     return InvalidArgument("{}:{}:{}: {}", where, line, column, TerminalSafe(what));
   }
 }

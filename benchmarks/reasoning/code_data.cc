@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/manifest.h"
@@ -74,7 +75,9 @@ absl::StatusOr<std::string> Gunzip(std::string_view bytes, size_t max_bytes) {
     text.resize(before + kStep - stream.avail_out);
   }
   inflateEnd(&stream);
-  if (result != Z_STREAM_END) return DataLoss("gzip: damaged, or longer than {} bytes", max_bytes);
+  if (result != Z_STREAM_END || text.size() > max_bytes) {
+    return DataLoss("gzip: damaged, or longer than {} bytes", max_bytes);
+  }
   return text;
 }
 

@@ -156,47 +156,47 @@ Rational ScaleOf(const std::vector<Group>& groups) {
   return scale;
 }
 
-// The groups that can lead with t members, how many of them can at once, and how many samples the others have.
+// The groups that can lead with t members, of groups with the largest first, and how many of them can at once.
 struct Leading {
-  int64_t groups = 0;
+  std::span<const Group> groups;
   int64_t most = 0;
-  int64_t samples = 0;
 };
-Leading LeadingWith(const std::vector<Group>& groups, int64_t t, int64_t k) {
-  Leading out;
-  for (const Group& group : groups) {
-    if (group.count < t) continue;
-    ++out.groups;
-    out.samples += group.count;
-  }
-  out.most = std::min(out.groups, k / t);
-  return out;
+Leading LeadingWith(std::span<const Group> largest_first, int64_t t, int64_t k) {
+  const auto fewer = [t](const Group& group) { return group.count < t; };
+  const auto end = std::find_if(largest_first.begin(), largest_first.end(), fewer);
+  const auto groups = static_cast<int64_t>(end - largest_first.begin());
+  return {largest_first.first(static_cast<size_t>(groups)), std::min(groups, k / t)};
 }
 
-absl::Status VoteOfSubsets(const std::vector<Group>& groups, int64_t n, int64_t k, VoteResult& result) {
-  const int64_t most = std::min(k, LargestCount(groups));
+// Stops adding up where it is too much: there may be as many terms as samples.
+absl::Status CheckWork(std::span<const Group> largest_first, int64_t n, int64_t k, int64_t most) {
   double work = 0;
-  for (int64_t t = 1; t <= most; ++t) {
-    const Leading leading = LeadingWith(groups, t, k);
-    work += static_cast<double>(leading.groups) * static_cast<double>(leading.most + 1) * static_cast<double>(k + 1) *
-            (1 + static_cast<double>(t) / 8);
+  for (int64_t t = 1; t <= most && work <= kMaxWork; ++t) {
+    const Leading leading = LeadingWith(largest_first, t, k);
+    work += static_cast<double>(leading.groups.size()) * static_cast<double>(leading.most + 1) *
+            static_cast<double>(k + 1) * (1 + static_cast<double>(t) / 8);
   }
-  if (work > kMaxWork) {
-    return InvalidArgument(
-        "maj@k: k = {} of {} samples in {} groups costs too much ({:.1e} steps, expected at most {:.1e}); take a "
-        "smaller "
-        "k, or all samples",
-        k, n, groups.size(), work, kMaxWork);
-  }
+  if (work <= kMaxWork) return absl::OkStatus();
+  return InvalidArgument(
+      "maj@k: k = {} of {} samples in {} groups costs more than {:.0e} steps; take a smaller k, or all samples", k, n,
+      largest_first.size(), kMaxWork);
+}
+
+absl::Status VoteOfSubsets(std::vector<Group> groups, int64_t n, int64_t k, VoteResult& result) {
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.count > b.count; });
+  const int64_t most = std::min(k, LargestCount(groups));
+  IHA_RETURN_IF_ERROR(CheckWork(groups, n, k, most));
   Rational value, ties;
   const Rational scale = ScaleOf(groups);
   for (int64_t t = 1; t <= most; ++t) {
     const Leading leading = LeadingWith(groups, t, k);
     LeaderTable table(k, t, static_cast<size_t>(leading.most), scale);
-    for (const Group& group : groups) {
-      if (group.count >= t) table.Add(group);
+    int64_t rest = n;
+    for (const Group& group : leading.groups) {
+      table.Add(group);
+      rest -= group.count;
     }
-    table.Collect(n - leading.samples, value, ties);
+    table.Collect(rest, value, ties);
   }
   const Rational subsets = Rational::Binomial(n, k);
   result.value = value / subsets;

@@ -61,15 +61,14 @@ absl::Status NormalizeModels(std::vector<ModelRef>* models) {
 }
 
 absl::Status ValidateNumerics(const NumericsSpec& n) {
-  const auto one_of = [](const char* field, const std::string& found,
-                         const std::vector<std::string>& known) -> absl::Status {
+  const auto one_of = [](const char* field, const std::string& found, const std::vector<std::string>& known,
+                         const char* besides = "") -> absl::Status {
     if (std::find(known.begin(), known.end(), found) != known.end()) return absl::OkStatus();
-    return InvalidArgument("numerics.{}: \"{}\"; expected one of {}", field, found, fmt::join(known, ", "));
+    return InvalidArgument("numerics.{}: \"{}\"; expected one of {}{}", field, found, fmt::join(known, ", "), besides);
   };
   if (!IsTorchCudaName(n.backend) && !IsCudaExactName(n.backend)) {
-    IHA_RETURN_IF_ERROR(one_of("backend", n.backend,
-                               {"cpu-exact", "cuda-exact-sm_NN (NN: the GPU's architecture, as 90)", "cuda-fast",
-                                "cuda-emulated", "torch", "torch-cuda-sm_NN", "fake"}));
+    IHA_RETURN_IF_ERROR(one_of("backend", n.backend, {"cpu-exact", "cuda-fast", "cuda-emulated", "torch", "fake"},
+                               ", cuda-exact-sm_NN, torch-cuda-sm_NN (NN: the GPU's architecture, as 90)"));
   }
   IHA_RETURN_IF_ERROR(one_of("weights_dtype", n.weights_dtype, {"stored", "f32", "bf16", "f16"}));
   IHA_RETURN_IF_ERROR(one_of("activation_dtype", n.activation_dtype, {"f32", "bf16"}));

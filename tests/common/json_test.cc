@@ -26,6 +26,7 @@ TEST(Json, ErrorsNameLineAndColumn) {
   EXPECT_THAT(ParseError("[\"\x1b[31m\"]"), HasSubstr("\\x1B[31m"));
   EXPECT_THAT(ParseError("\"\xC3(\""), HasSubstr("f.json:1:"));
   EXPECT_EQ(ParseError("1e999"), "f.json:1:1: number overflow parsing '1e999'");
+  EXPECT_EQ(ParseError("{\"1e999\": [\"1e999\",\n 1e999]}"), "f.json:2:2: number overflow parsing '1e999'");
   EXPECT_THAT(ParseError("[NaN]"), HasSubstr("f.json:1:2"));
   EXPECT_EQ(ParseError("\xef\xbb\xbf{}"), "f.json:1:1: begins with a byte order mark; save it as UTF-8 without one");
 }

@@ -190,6 +190,8 @@ TEST(Planner, RefusesBadSpecsWithFieldFoundAndExpected) {
       {"backend", [](SweepSpec& s) { s.numerics.backend = "gpu"; }, "numerics.backend: \"gpu\""},
       {"architecture", [](SweepSpec& s) { s.numerics.backend = "torch-cuda"; }, "torch-cuda-sm_NN"},
       {"architecture of our kernels", [](SweepSpec& s) { s.numerics.backend = "cuda-exact"; }, "cuda-exact-sm_NN"},
+      {"the form of a name", [](SweepSpec& s) { s.numerics.backend = "torch-cuda-sm_NN"; },
+       "numerics.backend: \"torch-cuda-sm_NN\""},
       {"dtype", [](SweepSpec& s) { s.numerics.kv_dtype = "f8"; }, "numerics.kv_dtype: \"f8\""},
       {"tag line", [](SweepSpec& s) { s.run_tag = "a\nb"; }, "run_tag: \"a\\nb\"; expected one line"},
       {"tag bytes", [](SweepSpec& s) { s.run_tag = "\xFF"; }, "run_tag"},

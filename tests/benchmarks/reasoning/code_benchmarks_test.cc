@@ -226,6 +226,11 @@ TEST(CodeData, GzipIsCheckedAndBounded) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text, "");
   EXPECT_EQ(Gunzip(empty_member.substr(0, 12), 100).status().code(), absl::StatusCode::kDataLoss);
+  // 64 bytes "a", which fit into the first step of any decoder.
+  const std::string member(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\x4c\xa4\x0c\x00\x00\x55\x65\xb4\x89\x40\x00\x00\x00", 24);
+  EXPECT_EQ(Gunzip(member, 64).value_or(""), std::string(64, 'a'));
+  EXPECT_EQ(Gunzip(member, 63).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace
