@@ -6,10 +6,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/tile-inl.h"
@@ -24,7 +24,7 @@ struct GemmJob {
   float* c;
   size_t ldc;
   GemmTuning tuning;
-  uint64_t call;  // a number that no other call has
+  std::shared_ptr<const char> call;  // names this call: no other has the pointer while a thread keeps it
 };
 // Grows, never shrinks; one per thread.
 class GemmScratch {
@@ -80,7 +80,7 @@ struct Scratch {
   GemmScratch a, last_panel, widened;
   // What `a` holds, if anything: rows from `row` on of call `call`, all k. A thread takes several jobs of a call, and
   // where these are panels they share the rows.
-  uint64_t call = 0;
+  std::shared_ptr<const char> call;
   size_t row = 0, rows = 0;
 };
 static Scratch& ThreadScratch() {
@@ -250,7 +250,7 @@ void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int 
       float* pa = scratch.a.Get(rows * kn + 64);
       if (kn != k_all || scratch.call != g.call || scratch.row != mb || scratch.rows != rows) {
         PackTiles(g, mb, tiles, k, kn, pa);
-        scratch.call = kn == k_all ? g.call : 0;
+        scratch.call = kn == k_all ? g.call : nullptr;
         scratch.row = mb;
         scratch.rows = rows;
       }
@@ -351,8 +351,7 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
     for (size_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, w.n(), 0.0f);
     return;
   }
-  static std::atomic<uint64_t> calls{0};
-  const GemmJob job{a, lda, &w, c, ldc, tuning, calls.fetch_add(1, std::memory_order_relaxed) + 1};
+  const GemmJob job{a, lda, &w, c, ldc, tuning, std::make_shared<const char>()};
   const auto part = HWY_DYNAMIC_DISPATCH(GemmPart);
   const size_t threads = static_cast<size_t>(parallel.Threads());
   const size_t panels = w.panels();

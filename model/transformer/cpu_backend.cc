@@ -70,7 +70,8 @@ class CpuBackend final : public Backend {
   StepTokens Flatten(std::span<const Segment> segments, size_t group);
   void Embed(std::span<const Segment> segments);
   void RunBlock(Block& block, const StepTokens& tokens, Trace* trace);
-  void Head(const StepTokens& tokens, std::span<float> logits);
+  void KeepLogitRows(std::span<const Segment> segments);
+  void Head(std::span<float> logits);
   void Norm(size_t rows, const float* x, const std::vector<float>& weight, float* y);
   void AddResidual(size_t rows, const float* y);
 
@@ -84,8 +85,9 @@ class CpuBackend final : public Backend {
   std::vector<Block> blocks_;
   std::vector<float> final_norm_;
   Linear head_;
-  // Scratch of one step: [tokens][hidden] each.
+  // Scratch of one step: [tokens][hidden] each, in the last block [logit rows][hidden] from its MLP on.
   std::vector<float> x_, normed_, update_;
+  size_t rows_ = 0;  // of x_ that still count
 };
 
 absl::Status CpuBackend::Load(const Checkpoint& checkpoint, const CpuBackendOptions& options) {
@@ -187,36 +189,46 @@ void CpuBackend::AddResidual(size_t rows, const float* y) {
 }
 
 void CpuBackend::RunBlock(Block& block, const StepTokens& tokens, Trace* trace) {
-  const size_t n = tokens.count();
-  Norm(n, x_.data(), block.norms.input, normed_.data());
+  Norm(rows_, x_.data(), block.norms.input, normed_.data());
   block.attention->Forward(tokens, block.cache.offset, normed_.data(), update_.data(), pool_);
   if (trace != nullptr)
     trace->attn_out.emplace_back(update_.begin(), update_.begin() + static_cast<std::ptrdiff_t>(x_.size()));
-  if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_attention, update_.data());
-  AddResidual(n, update_.data());
-  Norm(n, x_.data(), block.norms.before_mlp, normed_.data());
-  profile_.Time(Op::kMlp, block.mlp.Work(n), [&] { block.mlp.Forward(n, normed_.data(), update_.data(), pool_); });
-  if (config_.sandwich_norms) Norm(n, update_.data(), block.norms.after_mlp, update_.data());
-  AddResidual(n, update_.data());
+  // Later tokens see the keys and values alone: what the last block makes of other rows goes nowhere.
+  if (&block == &blocks_.back()) KeepLogitRows(tokens.segments);
+  if (rows_ == 0) return;
+  if (config_.sandwich_norms) Norm(rows_, update_.data(), block.norms.after_attention, update_.data());
+  AddResidual(rows_, update_.data());
+  Norm(rows_, x_.data(), block.norms.before_mlp, normed_.data());
+  profile_.Time(Op::kMlp, block.mlp.Work(rows_),
+                [&] { block.mlp.Forward(rows_, normed_.data(), update_.data(), pool_); });
+  if (config_.sandwich_norms) Norm(rows_, update_.data(), block.norms.after_mlp, update_.data());
+  AddResidual(rows_, update_.data());
 }
 
-// Only the wanted rows go through the final norm and the head.
-void CpuBackend::Head(const StepTokens& tokens, std::span<float> logits) {
+// Moves the rows whose logits are wanted to the front of x_ and update_.
+void CpuBackend::KeepLogitRows(std::span<const Segment> segments) {
   const size_t hidden = static_cast<size_t>(config_.hidden_size);
-  size_t rows = 0;
   size_t first_token = 0;
-  for (const Segment& segment : tokens.segments) {
+  rows_ = 0;
+  for (const Segment& segment : segments) {
     for (const int32_t row : segment.logit_rows) {
-      const float* from = x_.data() + (first_token + static_cast<size_t>(row)) * hidden;
-      std::copy(from, from + hidden, normed_.data() + rows * hidden);
-      rows++;
+      const size_t from = first_token + static_cast<size_t>(row), to = rows_++;  // never before its place
+      if (from == to) continue;
+      for (std::vector<float>* values : {&x_, &update_}) {
+        std::copy_n(values->data() + from * hidden, hidden, values->data() + to * hidden);
+      }
     }
     first_token += segment.tokens.size();
   }
-  if (rows == 0) return;
-  Norm(rows, normed_.data(), final_norm_, normed_.data());
-  profile_.Time(Op::kHead, WorkOf(head_, rows),
-                [&] { Apply(head_, normed_.data(), hidden, rows, logits.data(), head_.weights.n(), pool_); });
+}
+
+void CpuBackend::Head(std::span<float> logits) {
+  if (rows_ == 0) return;
+  Norm(rows_, x_.data(), final_norm_, normed_.data());
+  profile_.Time(Op::kHead, WorkOf(head_, rows_), [&] {
+    Apply(head_, normed_.data(), static_cast<size_t>(config_.hidden_size), rows_, logits.data(), head_.weights.n(),
+          pool_);
+  });
 }
 
 absl::Status CpuBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
@@ -240,10 +252,11 @@ void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits,
   x_.resize(size);
   normed_.resize(size);
   update_.resize(size);
+  rows_ = tokens.count();
   ropes_.Extend(*std::max_element(tokens.positions.begin(), tokens.positions.end()));
   profile_.Time(Op::kEmbedding, {}, [&] { Embed(segments); });
   for (Block& block : blocks_) RunBlock(block, groups[block.cache.group], trace);
-  Head(tokens, logits);
+  Head(logits);
 }
 
 }  // namespace

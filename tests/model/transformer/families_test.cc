@@ -98,6 +98,48 @@ TEST(Families, ChunksBatchesAndThreadsChangeNoBit) {
   }
 }
 
+// Rows whose logits nobody asks for leave the last block early: the others, and what is cached, keep their bits.
+TEST(Families, SomeRowsHaveTheBitsOfAll) {
+  IHA_REQUIRE_CASES(cases);
+  for (const std::string& folder : FamilyFolders(cases)) {
+    if (folder.ends_with(".v4")) continue;
+    SCOPED_TRACE(folder);
+    const auto checkpoint = Checkpoint::Open(folder);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const std::vector<int32_t> ids = OracleOf(folder).ids;
+    ASSERT_LE(ids.size(), static_cast<size_t>(kKvBlockTokens)) << "a block is enough";
+    const auto backend = Open(*checkpoint, 2);
+    const std::vector<float> all = Runner(*backend, 64).Run({ids}, 0)[0];
+    const size_t vocab = static_cast<size_t>(backend->info().vocab_size), half = ids.size() / 2;
+    const int32_t groups = static_cast<int32_t>(backend->info().kv_windows.size());
+    std::vector<int32_t> blocks_a, blocks_b;
+    for (int32_t group = 0; group < groups; group++) {
+      blocks_a.push_back(group);
+      blocks_b.push_back(groups + group);
+    }
+    const auto step = [&](size_t begin, size_t end, const std::vector<int32_t>& rows_a,
+                          const std::vector<int32_t>& rows_b) {
+      const std::span<const int32_t> tokens = std::span(ids).subspan(begin, end - begin);
+      const int64_t start = static_cast<int64_t>(begin);
+      const Segment segments[] = {{.tokens = tokens, .start = start, .blocks = blocks_a, .logit_rows = rows_a},
+                                  {.tokens = tokens, .start = start, .blocks = blocks_b, .logit_rows = rows_b}};
+      std::vector<float> logits((rows_a.size() + rows_b.size()) * vocab), expected;
+      ASSERT_TRUE(backend->Forward(segments, logits, nullptr).ok());
+      for (const auto* rows : {&rows_a, &rows_b}) {
+        for (const int32_t row : *rows) {
+          const auto from = all.begin() + static_cast<std::ptrdiff_t>((begin + static_cast<size_t>(row)) * vocab);
+          expected.insert(expected.end(), from, from + static_cast<std::ptrdiff_t>(vocab));
+        }
+      }
+      EXPECT_TRUE(logits.empty() || SameBits(logits, expected));
+    };
+    step(0, half, {}, {});
+    step(half, ids.size(), {1, 4}, {0, static_cast<int32_t>(ids.size() - half) - 1});
+    step(0, half, {2}, {});
+    step(0, half, {}, {0, 1, 3});
+  }
+}
+
 TEST(CpuBackend, RefusesWhatTheContractForbids) {
   IHA_REQUIRE_CASES(cases);
   const auto checkpoint = Checkpoint::Open(cases + "/hf_families/llama_default");
