@@ -22,9 +22,9 @@ namespace {
 // By name, as some exist on one architecture only.
 constexpr const char* kAllowed[] = {
     // Memory and threads.
-    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "membarrier", "futex", "futex_waitv", "set_robust_list",
-    "get_robust_list", "set_tid_address", "rseq", "arch_prctl", "gettid", "exit", "exit_group", "fork", "vfork",
-    "wait4", "waitid", "sched_yield", "sched_getaffinity", "getpriority", "restart_syscall",
+    "brk", "munmap", "mremap", "mprotect", "membarrier", "futex", "futex_waitv", "set_robust_list", "get_robust_list",
+    "set_tid_address", "rseq", "arch_prctl", "gettid", "exit", "exit_group", "fork", "vfork", "wait4", "waitid",
+    "sched_yield", "sched_getaffinity", "getpriority", "restart_syscall",
     // Time and signals.
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "alarm",
     "setitimer", "getitimer", "pause", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending",
@@ -34,16 +34,14 @@ constexpr const char* kAllowed[] = {
     "close_range", "creat", "lseek", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs", "access",
     "faccessat", "faccessat2", "getdents", "getdents64", "getcwd", "chdir", "fchdir", "mkdir", "mkdirat", "rmdir",
     "unlink", "unlinkat", "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "readlink",
-    "readlinkat", "truncate", "ftruncate", "fallocate", "fsync", "fdatasync", "flock", "chmod", "fchmod", "fchmodat",
-    "utimensat", "umask", "dup", "dup2", "dup3", "pipe", "pipe2", "fcntl", "sendfile", "copy_file_range", "fadvise64",
-    // Waiting; unnamed pairs, which event loops use.
+    "readlinkat", "truncate", "ftruncate", "fallocate", "fsync", "fdatasync", "chmod", "fchmod", "fchmodat",
+    "utimensat", "umask", "dup", "dup2", "dup3", "pipe", "pipe2", "sendfile", "copy_file_range", "fadvise64",
+    // Waiting; unnamed pairs, which event loops use (without messages that carry descriptors: those have no limit).
     "select", "pselect6", "poll", "ppoll", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait",
-    "eventfd2", "socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockopt", "getsockname",
-    "getpeername",
-    // Who am I; limits, which can only be lowered.
+    "eventfd2", "socketpair", "sendto", "recvfrom", "shutdown", "getsockopt", "getsockname", "getpeername",
+    // Who am I; limits, which can only be lowered. Nothing that tells what else goes on on this machine.
     "getpid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "getpgid",
-    "getpgrp", "getsid", "setsid", "setpgid", "getrlimit", "setrlimit", "getrusage", "sysinfo", "uname", "getrandom",
-    "capget"};
+    "getpgrp", "getsid", "setsid", "setpgid", "getrlimit", "setrlimit", "getrusage", "uname", "getrandom", "capget"};
 
 constexpr uint64_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                                     CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | 0x80 /* CLONE_NEWTIME */;
@@ -65,6 +63,24 @@ absl::Status Allow(scmp_filter_ctx filter, const char* name, const scmp_arg_cmp*
 
 absl::Status AddRules(scmp_filter_ctx filter) {
   for (const char* name : kAllowed) IHA_RETURN_IF_ERROR(Allow(filter, name));
+  // Shared memory of no file would stay when no process has it in memory, where no limit counts it.
+  for (const uint64_t flag : {uint64_t{MAP_SHARED}, uint64_t{MAP_ANONYMOUS}}) {
+    const scmp_arg_cmp without = SCMP_A3(SCMP_CMP_MASKED_EQ, flag, 0);
+    IHA_RETURN_IF_ERROR(Allow(filter, "mmap", &without));
+  }
+  // Nothing that moves memory to where it is not counted.
+  for (const uint64_t advice :
+       {uint64_t{MADV_NORMAL}, uint64_t{MADV_RANDOM}, uint64_t{MADV_SEQUENTIAL}, uint64_t{MADV_WILLNEED},
+        uint64_t{MADV_DONTNEED}, uint64_t{MADV_FREE}, uint64_t{MADV_HUGEPAGE}, uint64_t{MADV_NOHUGEPAGE}}) {
+    const scmp_arg_cmp only = SCMP_A2(SCMP_CMP_EQ, advice);
+    IHA_RETURN_IF_ERROR(Allow(filter, "madvise", &only));
+  }
+  // No locks: on files that all samples see they would pass messages between them.
+  for (const uint64_t command : {uint64_t{F_DUPFD}, uint64_t{F_GETFD}, uint64_t{F_SETFD}, uint64_t{F_GETFL},
+                                 uint64_t{F_SETFL}, uint64_t{F_DUPFD_CLOEXEC}, uint64_t{F_GETPIPE_SZ}}) {
+    const scmp_arg_cmp only = SCMP_A1(SCMP_CMP_EQ, command);
+    IHA_RETURN_IF_ERROR(Allow(filter, "fcntl", &only));
+  }
   const scmp_arg_cmp no_namespaces = SCMP_A0(SCMP_CMP_MASKED_EQ, kNewNamespaces, 0);
   IHA_RETURN_IF_ERROR(Allow(filter, "clone", &no_namespaces));
   for (const uint64_t request :

@@ -20,9 +20,6 @@ constexpr int32_t kReferenceCpuS = 600;  // a reference that takes longer is bro
 constexpr int32_t kLmEvalS = 3;
 constexpr size_t kNameBytes = 80;
 
-absl::Duration WallOf(int32_t cpu_s) { return absl::Seconds(2 * cpu_s + 5); }
-RunLimits LimitsFor(int32_t cpu_s) { return {.cpu_s = cpu_s, .wall = WallOf(cpu_s)}; }
-
 // Ends that may be the machine's doing: others that run, memory that is short.
 bool MayBeTheMachine(const RunOutcome& outcome) {
   return outcome.end == RunEnd::kCpu || outcome.end == RunEnd::kWall || outcome.end == RunEnd::kMemory ||
@@ -74,6 +71,8 @@ std::string ReasonOf(const RunOutcome& outcome) {
 
 }  // namespace
 
+RunLimits LimitsFor(int32_t cpu_s) { return {.cpu_s = cpu_s, .wall = absl::Seconds(2 * cpu_s + 5)}; }
+
 absl::Status LazyJudge::Ready() {
   const std::lock_guard lock(mutex_);
   if (judge_ != nullptr) return absl::OkStatus();
@@ -92,7 +91,8 @@ absl::StatusOr<RunLimits> SandboxJudge::LimitsOf(const CodeTask& task) {
     const std::lock_guard lock(mutex_);
     const auto known = reference_cpu_s_.find(task.id);
     if (known != reference_cpu_s_.end()) {
-      return LimitsFor(std::max(least_cpu_s_, static_cast<int32_t>(std::ceil(kReferenceFactor * known->second))));
+      const auto scaled = static_cast<int32_t>(std::ceil(kReferenceFactor * known->second));
+      return scaled <= least_.cpu_s ? least_ : LimitsFor(scaled);
     }
   }
   IHA_ASSIGN_OR_RETURN(const RunOutcome outcome,
@@ -113,7 +113,7 @@ absl::StatusOr<RunOutcome> SandboxJudge::Official(const CodeTask& task, const st
     // That tool's limit is by the clock; it holds when nothing else of ours runs.
     return sandbox_->Run(program, {.cpu_s = kLmEvalS + 1, .wall = limit}, Turn::kAlone);
   }
-  IHA_ASSIGN_OR_RETURN(RunOutcome first, sandbox_->Run(program, LimitsFor(least_cpu_s_), Turn::kShared));
+  IHA_ASSIGN_OR_RETURN(RunOutcome first, sandbox_->Run(program, least_, Turn::kShared));
   if (!MayBeTheMachine(first)) return first;
   IHA_ASSIGN_OR_RETURN(const RunLimits limits, LimitsOf(task));
   return sandbox_->Run(program, limits, Turn::kAlone);
@@ -123,13 +123,16 @@ absl::Status SandboxJudge::Settle(const CodeTask& task, const std::string& candi
                                   CodeRule rule, CodeVerdict& verdict) {
   const std::string setup = rule == CodeRule::kDefault ? task.setup : "";
   const std::string tests = setup.empty() ? task.tests : setup + "\n" + task.tests;
-  IHA_ASSIGN_OR_RETURN(const std::vector<std::string> findings,
-                       sandbox_->Scan(candidate, tests, program, task.entries));
+  IHA_ASSIGN_OR_RETURN(const std::vector<std::string> findings, sandbox_->Scan({.candidate = candidate,
+                                                                                .tests = tests,
+                                                                                .program = program,
+                                                                                .own = task.entries,
+                                                                                .reference = task.reference}));
   if (findings.empty()) return absl::OkStatus();
   std::string why = TerminalSafe(fmt::format("{}", fmt::join(findings, ", ")), 4 * kNameBytes);
   const ConfirmJob job{
       .candidate = candidate, .setup = setup, .tests = task.tests, .trusted = task.reference, .names = task.entries};
-  IHA_ASSIGN_OR_RETURN(RunOutcome outcome, sandbox_->Confirm(job, LimitsFor(least_cpu_s_), Turn::kShared));
+  IHA_ASSIGN_OR_RETURN(RunOutcome outcome, sandbox_->Confirm(job, least_, Turn::kShared));
   if (MayBeTheMachine(outcome)) {
     IHA_ASSIGN_OR_RETURN(const RunLimits limits, LimitsOf(task));
     IHA_ASSIGN_OR_RETURN(outcome, sandbox_->Confirm(job, limits, Turn::kAlone));

@@ -20,6 +20,9 @@
 
 namespace iha::sandbox {
 
+// Of a program that may take `cpu_s`: twice of it and 5 s by the clock.
+RunLimits LimitsFor(int32_t cpu_s);
+
 class SandboxJudge final : public benchmarks::CodeJudge {
  public:
   explicit SandboxJudge(std::unique_ptr<Sandbox> sandbox) : sandbox_(std::move(sandbox)) {}
@@ -29,8 +32,8 @@ class SandboxJudge final : public benchmarks::CodeJudge {
                                                 benchmarks::CodeRule rule) override;
   int parallel() const override { return sandbox_->slots(); }
 
-  // At least this much CPU time for every program, in seconds; default 10.
-  void set_least_cpu_s(int32_t seconds) { least_cpu_s_ = seconds; }
+  // At least this much time for every program. Before the first one is judged.
+  void set_least_limits(const RunLimits& limits) { least_ = limits; }
 
  private:
   absl::StatusOr<RunOutcome> Official(const benchmarks::CodeTask& task, const std::string& program,
@@ -41,7 +44,7 @@ class SandboxJudge final : public benchmarks::CodeJudge {
   absl::StatusOr<RunLimits> LimitsOf(const benchmarks::CodeTask& task);
 
   const std::unique_ptr<Sandbox> sandbox_;
-  int32_t least_cpu_s_ = 10;
+  RunLimits least_ = LimitsFor(10);
   std::mutex mutex_;
   std::map<std::string, double> reference_cpu_s_;  // by task id
 };

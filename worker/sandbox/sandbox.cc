@@ -164,10 +164,9 @@ absl::StatusOr<RunOutcome> Sandbox::Confirm(const ConfirmJob& confirm, const Run
   return Outcome(job, limits, turn);
 }
 
-absl::StatusOr<std::vector<std::string>> Sandbox::Scan(const std::string& candidate, const std::string& tests,
-                                                       const std::string& program,
-                                                       const std::vector<std::string>& own) {
-  const Json job = {{"op", "scan"}, {"candidate", candidate}, {"tests", tests}, {"program", program}, {"own", own}};
+absl::StatusOr<std::vector<std::string>> Sandbox::Scan(const ScanJob& scan) {
+  const Json job = {{"op", "scan"},    {"candidate", scan.candidate}, {"tests", scan.tests}, {"program", scan.program},
+                    {"own", scan.own}, {"reference", scan.reference}};
   IHA_ASSIGN_OR_RETURN(const Json answer, Ask(job, kScanTimeout, Turn::kShared));
   const auto found = answer.find("findings");
   if (found == answer.end() || !found->is_array()) return Unavailable("sandbox: the scan gave no answer");

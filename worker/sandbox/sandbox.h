@@ -1,9 +1,9 @@
 // sandbox.h: runs strangers' Python where it can harm nothing, and says how it ended.
 //
 // A program runs under CPython's standard library alone, with nothing of this process: no environment, descriptors,
-// network, files but a read-only /usr and small private folders, no privileges; and with limits on memory, processes,
-// files, output and time (slot.cc). Nothing of it outlives its run. Open refuses where a limit does not hold; there is
-// no way to run without. What a candidate can claim about itself is another matter: judge.h.
+// network, files but read-only ones of CPython and small private folders, no privileges; and with limits on memory,
+// processes, files, output and time (slot.cc). Nothing of it outlives its run. Open refuses where a limit does not
+// hold; there is no way to run without. What a candidate can claim about itself is another matter: judge.h.
 // Thread-safe: up to `slots` runs at a time, more wait. Blocking: the run's limits, and the wait. Time limits are the
 // caller's: a program that reached one is run again kAlone before that counts.
 // Errors: FailedPrecondition (a limit does not hold, or this machine has no bubblewrap: no retry), Unavailable (the
@@ -61,6 +61,15 @@ struct ConfirmJob {
                                    // `setup` define and the tests use
 };
 
+// A candidate that passed by the official rule.
+struct ScanJob {
+  std::string candidate;
+  std::string tests;             // setup included
+  std::string program;           // both, as Run got them
+  std::vector<std::string> own;  // names that the tests take from the candidate; empty: those that `reference` defines
+  std::string reference;
+};
+
 class Sandbox {
  public:
   // Starts the slots and sees every limit fire: about two seconds.
@@ -73,10 +82,8 @@ class Sandbox {
   absl::StatusOr<RunOutcome> Run(const std::string& program, const RunLimits& limits, Turn turn);
   // The tests in one process, the candidate in another; only plain data crosses. kCompleted = confirmed.
   absl::StatusOr<RunOutcome> Confirm(const ConfirmJob& job, const RunLimits& limits, Turn turn);
-  // What of the candidate calls for a confirming run (scan.py); empty: nothing. `own`: names of the tests that it is to
-  // define. `program`: candidate and tests as Run gets them.
-  absl::StatusOr<std::vector<std::string>> Scan(const std::string& candidate, const std::string& tests,
-                                                const std::string& program, const std::vector<std::string>& own);
+  // What of the candidate calls for a confirming run (scan.py); empty: nothing.
+  absl::StatusOr<std::vector<std::string>> Scan(const ScanJob& job);
 
  private:
   // Starts children for all other threads: they end with the thread that started them.

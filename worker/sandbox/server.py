@@ -2,17 +2,23 @@
 # One JSON object a line in (a job), one out (what happened). Every part of a job runs in a fresh process tree of its
 # own: PID, IPC and mount namespaces, a private tmpfs, rlimits, no capabilities, a system call filter. The user, network
 # and UTS namespaces are the slot's. See sandbox.h for the contract; scan.py and confirm.py follow in the same program.
-import array, ast, base64, bisect, builtins, cmath, collections, copy, ctypes, datetime, decimal, faulthandler, fractions
-import functools, gc, heapq, io, itertools, json, math, operator, os, random, re, resource, select, shutil, signal
-import statistics, string, struct, subprocess, sys, tempfile, time, typing
+#
+# Two processes: the server reads jobs, feeds samples and reads what they say; the template, forked before the first job
+# came, only forks samples, which get their part of a job through a pipe. So a sample's memory holds nothing of other
+# jobs, of other samples' output, or of the parts of its own job that are not for it (the tests, in a confirming run).
+import array, ast, base64, bisect, builtins, cmath, collections, copy, ctypes, datetime, decimal, faulthandler
+import fractions, functools, gc, heapq, io, itertools, json, math, operator, os, random, re, resource, select, shutil, signal
+import socket, statistics, string, struct, subprocess, sys, tempfile, time, types, typing
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x20000000  # CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
 DETAIL_BYTES = 4096  # of a report
-PAGE = os.sysconf("SC_PAGE_SIZE")
+MEMORY_EVERY_S = 0.05
 
 CONFIG = {}  # of the first line: filter, limits
+ROLES = {}  # what a sample can be told to do
+TEMPLATE = None
 
 
 def check(result, what):
@@ -82,9 +88,19 @@ def keep_only(descriptors):
     return kept
 
 
-def child(role, cpu, out, err, descriptors):
+def all_of(fd):
+    """What comes through a pipe until its other end is closed."""
+    parts = []
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+    os.close(fd)
+    return b"".join(parts)
+
+
+def child(payload, out, err, descriptors):
     """The candidate's process: gives up everything, then does its role, which gets the open descriptors."""
     try:
+        task = json.loads(all_of(payload))
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(out, 1)
@@ -93,7 +109,7 @@ def child(role, cpu, out, err, descriptors):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.chdir("/tmp")
-        limit(cpu)
+        limit(task["cpu"])
         drop_privileges()
         random.seed(0)  # a verdict depends on nothing but the program, as far as that is ours to say
         sys.stdin = NoInput()
@@ -103,7 +119,7 @@ def child(role, cpu, out, err, descriptors):
         os.write(2, f"sandbox: {error!r}".encode())
         os._exit(99)
     try:
-        role(*kept)
+        ROLES[task["role"]](*kept, **task["give"])
     finally:
         os._exit(0)
 
@@ -115,15 +131,14 @@ def private_folders():
         mount("tmpfs", folder, "tmpfs", 2 | 4 | 8, f"size={size},nr_inodes={files},mode=1777")
 
 
-def init(role, cpu, status, out, err, descriptors):
+def init(payload, status, out, err, *descriptors):
     """Process 1 of a sample: makes its file system, starts the candidate's process and waits for that one's end."""
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         private_folders()
         main = os.fork()
         if main == 0:
-            child(role, cpu, out, err, descriptors)
-        for fd in (out, err, *descriptors):
+            child(payload, out, err, descriptors)
+        for fd in (payload, out, err, *descriptors):
             os.close(fd)
         while True:
             pid, code, usage = os.wait4(-1, 0)
@@ -137,27 +152,83 @@ def init(role, cpu, status, out, err, descriptors):
         os._exit(0)
 
 
+# ---- the template -------------------------------------------------------------------------------------------------
+
+
+def template(commands):
+    """Forks a sample for each message with descriptors, and answers its process id; waits for those it is told of."""
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(commands, 8, 16)
+        if not message:
+            os._exit(0)
+        pid = int.from_bytes(message, "little")
+        if pid != 0:
+            os.waitpid(pid, 0)
+        else:
+            pid = check(LIBC.syscall(SYS_CLONE, NEW_NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0), "clone")
+            if pid == 0:
+                try:
+                    ctypes.pythonapi.PyOS_AfterFork_Child()
+                    init(*keep_only(descriptors))
+                finally:
+                    os._exit(98)
+            for fd in descriptors:
+                os.close(fd)
+        commands.send(pid.to_bytes(8, "little"))
+
+
+class Template:
+    def __init__(self):
+        self.commands, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self.commands.close()
+                for fd in (0, 1):  # nothing of a job is read, nothing answered by anyone else
+                    os.close(fd)
+                    os.open("/dev/null", os.O_RDWR)
+                template(theirs)
+            finally:
+                os._exit(97)
+        theirs.close()
+
+    def answer(self):
+        message = self.commands.recv(8)
+        if not message:
+            raise RuntimeError("the template process was lost")
+        return int.from_bytes(message, "little")
+
+    def fork(self, descriptors):
+        socket.send_fds(self.commands, [bytes(8)], descriptors)
+        return self.answer()
+
+    def wait(self, pid):
+        self.commands.send(pid.to_bytes(8, "little"))
+        self.answer()
+
+
 # ---- around a sample ----------------------------------------------------------------------------------------------
 
 
 class Sample:
-    """A process tree of its own that runs `role`. `give`: descriptors that it gets after its report, and only it."""
+    """A process tree of its own that does `role` (of ROLES) with `give`, all that it is told. `descriptors`: what it
+    gets after its report, and only it."""
 
-    def __init__(self, role, cpu, give=()):
+    def __init__(self, role, cpu, give, descriptors=()):
         self.cpu = cpu
+        payload, feed = os.pipe()
         ends = [os.pipe() for _ in range(4)]
         self.started = time.monotonic()
-        self.pid = check(LIBC.syscall(SYS_CLONE, NEW_NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0), "clone")
-        if self.pid == 0:
-            try:
-                ctypes.pythonapi.PyOS_AfterFork_Child()
-                status, out, err, report = [write for _, write in ends]
-                own = keep_only([status, out, err, report, *give])
-                init(role, cpu, own[0], own[1], own[2], own[3:])
-            finally:
-                os._exit(98)
-        for _, write in ends:
-            os.close(write)
+        self.pid = TEMPLATE.fork([payload, *(write for _, write in ends), *descriptors])
+        for fd in (payload, *(write for _, write in ends)):
+            os.close(fd)
+        left = memoryview(json.dumps({"role": role, "cpu": cpu, "give": give}).encode())
+        try:
+            while left:
+                left = left[os.write(feed, left):]
+        except BrokenPipeError:
+            pass  # its status says what went wrong
+        os.close(feed)
         self.open = {read: name for (read, _), name in zip(ends, ("status", "out", "err", "report"))}
         self.data = {name: bytearray() for name in self.open.values()}
         self.ended = None
@@ -202,14 +273,14 @@ class Sample:
         return {**out, "end": "exit", "detail": str(os.WEXITSTATUS(code))}
 
 
-def resident():
-    """Bytes in memory of all processes of the slot but this one and bubblewrap's."""
+def in_use():
+    """Bytes in memory or swapped out of all processes of the slot but bubblewrap's and the fork server's."""
     total = 0
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in (1, os.getpid()):
+        if name.isdigit() and int(name) not in (1, os.getpid(), TEMPLATE.pid):
             try:
-                with open(f"/proc/{name}/statm") as file:
-                    total += int(file.read().split()[1]) * PAGE
+                with open(f"/proc/{name}/status", "rb") as file:
+                    total += sum(int(kib) << 10 for kib in re.findall(rb"^Vm(?:RSS|Swap):\s*(\d+)", file.read(), re.M))
             except OSError:
                 pass
     return total
@@ -224,7 +295,8 @@ def attend(samples, wall):
         for fd in sample.open:
             owner[fd] = sample
             poll.register(fd, select.POLLIN)
-    deadline = time.monotonic() + wall
+    now = time.monotonic()
+    deadline, measure = now + wall, now + MEMORY_EVERY_S
     while owner:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -237,12 +309,14 @@ def attend(samples, wall):
             if fd not in sample.open:
                 poll.unregister(fd)
                 del owner[fd]
-        if time.monotonic() - samples[0].started > 0.05 and resident() > CONFIG["memory_bytes"]:
-            for sample in samples:
-                sample.kill("memory")
-            break
+        if time.monotonic() > measure:
+            measure = time.monotonic() + MEMORY_EVERY_S
+            if in_use() > CONFIG["memory_bytes"]:
+                for sample in samples:
+                    sample.kill("memory")
+                break
     for sample in samples:
-        os.waitpid(sample.pid, 0)
+        TEMPLATE.wait(sample.pid)
         for fd in list(sample.open):  # killed: all that could write is gone
             while fd in sample.open:
                 sample.take(fd)
@@ -253,47 +327,45 @@ def attend(samples, wall):
 
 
 def message_of(error):
-    return f"{type(error).__name__}: {error}"[:DETAIL_BYTES]
+    """Its text may be a program of the candidate's."""
+    name = type.__dict__["__name__"].__get__(type(error))
+    try:
+        return f"{name}: {error}"[:DETAIL_BYTES]
+    except BaseException:
+        return name + ": its text can't be made"
 
 
-def run_program(program, nonce):
+def run_program(report, program, nonce):
     """The official program in one namespace, as human-eval runs it: only its end is a pass."""
-
-    def role(report):
-        guard()
+    guard()
+    nonce = bytes.fromhex(nonce)
+    try:
+        exec(program, {})
+        outcome = b"completed"
+    except BaseException as error:
+        outcome = b"raised " + message_of(error).encode("utf-8", "replace")
+    for stream in (sys.stdout, sys.stderr):
         try:
-            exec(program, {})
-            outcome = b"completed"
-        except BaseException as error:
-            outcome = b"raised " + message_of(error).encode("utf-8", "replace")
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BaseException:
-                pass
-        os.write(report, nonce + outcome)
-
-    return role
+            stream.flush()
+        except BaseException:
+            pass
+    os.write(report, nonce + outcome)
 
 
 def job_run(job):
     nonce = os.urandom(16)
-    sample = Sample(run_program(job["program"], nonce), job["cpu"])
+    sample = Sample("run", job["cpu"], {"program": job["program"], "nonce": nonce.hex()})
     (result,) = attend([sample], job["wall"])
     report = bytes(sample.data["report"])
     if result["end"] == "exit" and report.startswith(nonce):
-        outcome, _, detail = report[16:].decode("utf-8", "replace").partition(" ")
+        outcome, _, detail = report[len(nonce):].decode("utf-8", "replace").partition(" ")
         result.update(end=outcome, detail=detail)
     return result
 
 
-def answer_of(role_function, cpu, wall):
-    """A trusted function over untrusted text, in a sample of its own: what it returns, or None."""
-
-    def role(report):
-        os.write(report, json.dumps(role_function()).encode())
-
-    sample = Sample(role, cpu)
+def answer_of(role, give, cpu, wall):
+    """What a trusted function of ROLES says over untrusted text, in a sample of its own, or None."""
+    sample = Sample(role, cpu, give)
     (result,) = attend([sample], wall)
     if result["end"] != "exit":
         return None, result
@@ -304,10 +376,13 @@ def answer_of(role_function, cpu, wall):
 
 
 def serve():
+    global TEMPLATE
     CONFIG.update(json.loads(sys.stdin.buffer.readline()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ROLES.update({"run": run_program, "scan": scan, "candidate": candidate_side, "tests": tests_side, "probe": probe})
     gc.collect()
     gc.freeze()
+    TEMPLATE = Template()
     jobs = {"run": job_run, "scan": job_scan, "confirm": job_confirm, "probe": job_probe}
     answer = {"ready": True, "interfaces": interfaces(), "python": sys.version.split()[0]}
     while True:

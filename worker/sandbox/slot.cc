@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
@@ -18,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPython = "/usr/bin/python3";
+constexpr const char* kPackages = "/usr/lib/python3";  // Debian's packages beside the standard library
 // Above all ranges that Debian and systemd give to users, services and containers.
 constexpr uint32_t kFirstUser = 0x70000000;
 constexpr absl::Duration kStartTimeout = absl::Seconds(120);  // importing on a busy machine
@@ -57,10 +59,19 @@ std::vector<std::string> Bubblewrap() {
       "bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--unshare-pid", "--unshare-net", "--unshare-ipc",
       "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--die-with-parent",
       // The fork server makes the samples' namespaces; a candidate has no capability at all.
-      "--cap-add", "CAP_SYS_ADMIN", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink",
-      "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--tmpfs", "/tmp", "--proc", "/proc", "--dir", "/dev",
-      "--dir", "/dev/shm"};
-  for (const char* device : {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}) {
+      "--cap-add", "CAP_SYS_ADMIN", "--tmpfs", "/tmp", "--proc", "/proc", "--dir", "/dev", "--dir", "/dev/shm"};
+  // What CPython and its libraries lie in. The rest of /usr may hold anything, data sets with their answers among it.
+  for (const char* name : {"bin", "lib", "lib64"}) {
+    const std::string folder = std::string("/usr/") + name;
+    argv.insert(argv.end(), {"--ro-bind-try", folder, folder, "--symlink", folder.substr(1), folder.substr(4)});
+  }
+  argv.insert(argv.end(), {"--ro-bind-try", "/usr/share/zoneinfo", "/usr/share/zoneinfo"});
+  std::error_code error;
+  if (std::filesystem::is_directory(kPackages, error)) {
+    argv.insert(argv.end(), {"--tmpfs", kPackages, "--remount-ro", kPackages});
+  }
+  // No /dev/zero: what is mapped of it is memory that no limit counts.
+  for (const char* device : {"/dev/null", "/dev/random", "/dev/urandom"}) {
     argv.insert(argv.end(), {"--dev-bind", device, device});
   }
   // A fixed hash seed and address layout: equal programs have equal orders of their sets.

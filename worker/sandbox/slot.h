@@ -2,7 +2,7 @@
 //
 // Started as root, the slot first becomes an unprivileged user of its own: limits on processes don't bind root. Its
 // user, network, IPC, UTS, PID and mount namespaces are made once; each part of a job gets PID, IPC and mount
-// namespaces and a tmpfs of its own inside. The root is read-only and holds /usr and four device files.
+// namespaces and a tmpfs of its own inside. The root is read-only: what CPython lies in, three device files.
 // Thread: an object belongs to one thread at a time; start it from one that outlives it (ChildOptions).
 // Blocking up to the time-outs. Errors of Start: NotFound (bubblewrap, setpriv or Python is missing), Unavailable (it
 // ended, with its last words: namespaces are not allowed here, for one). Of Ask: Unavailable, DeadlineExceeded,

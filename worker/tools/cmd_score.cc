@@ -242,7 +242,7 @@ absl::StatusOr<int> Run(const Flags& flags, Suite suite, const std::string& name
   auto sandbox = sandbox::Sandbox::Open(flags.jobs > 0 ? flags.jobs : std::min(cores, kMaxJobs));
   if (!sandbox.ok()) return Unavailable("{}", std::string(sandbox.status().message()));
   sandbox::SandboxJudge judge(*std::move(sandbox));
-  judge.set_least_cpu_s(flags.timeout_s);
+  judge.set_least_limits(sandbox::LimitsFor(flags.timeout_s));
   return Scorer(flags, suite, std::move(tasks), judge, name).Run(in);
 }
 

@@ -108,6 +108,22 @@ TEST(JudgeCases, EveryMbppReferencePasses) {
   }
 }
 
+// What is confirmed must not be suspect in the wrong: each reference again, with something in it that calls for it.
+TEST(JudgeCases, EveryReferenceIsConfirmed) {
+  IHA_REQUIRE_DATA(data);
+  std::vector<Case> cases;
+  for (const auto& [id, problem] : HumanEval(data)) cases.push_back({TaskOf(problem), TaskOf(problem).reference, id});
+  for (const auto set : {benchmarks::MbppSet::kFull, benchmarks::MbppSet::kSanitized}) {
+    for (Case& c : MbppReferences(data, set)) cases.push_back(std::move(c));
+  }
+  for (Case& c : cases) c.candidate += "\nimport gc\n";
+  const std::vector<CodeVerdict> verdicts = JudgeAll(cases, CodeRule::kDefault);
+  for (size_t i = 0; i < cases.size(); i++) {
+    EXPECT_TRUE(verdicts[i].passed()) << cases[i].name << ": " << verdicts[i].reason << verdicts[i].detail;
+    EXPECT_THAT(verdicts[i].reason, ::testing::StartsWith("confirmed by tests in another process")) << cases[i].name;
+  }
+}
+
 // That tool leaves test_setup_code out: 367 and 927 need it. (123 takes about its 3 s: a matter of the machine.)
 TEST(JudgeCases, LmEvalsRuleFailsTheReferencesThatNeedSetup) {
   IHA_REQUIRE_DATA(data);

@@ -121,6 +121,15 @@ TEST(Confirm, OnlyPlainDataCrosses) {
             RunEnd::kCompleted);
   EXPECT_EQ(confirm("def f(x): return (i for i in range(x))", "assert list(f(3)) == [0, 1, 2]").end,
             RunEnd::kCompleted);
+  EXPECT_EQ(confirm("def f(x, t): return type(x) is t", "assert f(3, int) is True and f(3, str) is False").end,
+            RunEnd::kCompleted);
+  EXPECT_EQ(confirm("def f(x): return x.keys()", "assert f({'a': 1, 'b': 2}) == {'b', 'a'}").end, RunEnd::kCompleted);
+  EXPECT_EQ(confirm("import enum\nclass N(enum.IntEnum):\n    A = 3\ndef f(x): return N(x)", "assert f(3) == 3").end,
+            RunEnd::kCompleted);
+  EXPECT_EQ(confirm("import collections\nP = collections.namedtuple('P', 'x y')\ndef f(x): return P(x, x)",
+                    "assert f(3) == (3, 3)")
+                .end,
+            RunEnd::kCompleted);
   EXPECT_EQ(confirm("def f(x): return x\ndef helper(x): return 0", "assert helper(1) == 2").end, RunEnd::kCompleted);
   EXPECT_EQ(
       confirm("import collections\ndef f(x): return collections.Counter(x)", "assert f('aab') == {'a': 2, 'b': 1}").end,
@@ -139,8 +148,9 @@ TEST(Confirm, OnlyPlainDataCrosses) {
 
 TEST(Scan, FindsWhatPlainProgramsDoNotUse) {
   const auto findings = [](const std::string& candidate) {
-    const std::string tests = "assert abs(f(1) - helper(1)) < 1";
-    const auto found = Shared().Scan(candidate, tests, candidate + "\n" + tests, {"f"});
+    const std::string tests = "def check(f):\n    assert math.fabs(abs(f(1) - helper(1))) < 1";
+    const auto found = Shared().Scan(
+        {.candidate = candidate, .tests = tests, .program = candidate + "\n" + tests, .own = {"f"}, .reference = ""});
     EXPECT_TRUE(found.ok()) << found.status();
     return found.ok() ? *found : std::vector<std::string>{"?"};
   };
@@ -149,47 +159,67 @@ TEST(Scan, FindsWhatPlainProgramsDoNotUse) {
                             "class A:\n    '''Has __doc__.'''\n    def __init__(self): pass\n    def g(self): return "
                             "'{}'.format(1)\ndef f(x): return A().g()",
                             "def f(x):\n    sum = 0\n    list = [x]\n    return sorted(list, key=lambda abs: -abs)",
-                            "if __name__ == '__main__':\n    pass\ndef f(x): return type(x) is int"}) {
+                            "if __name__ == '__main__':\n    pass\ndef f(x): return type(x) is int",
+                            "class A: pass\nclass B(A): pass\nclass E(ValueError): pass\ndef f(x): return B() and x",
+                            "def f(x):\n    check = x\n    return check",
+                            "from itertools import *\ndef f(x): return list(chain.from_iterable(x))"}) {
     EXPECT_THAT(findings(plain), ::testing::IsEmpty()) << plain;
   }
-  for (const char* odd : {"import os",
-                          "from typing import sys",
-                          "import typing\nx = typing.sys",
-                          "import re\nx = re.enum.bltns",
-                          "x = ''.__class__",
-                          "getattr(1, 'a')",
-                          "def __eq__(a, b): pass",
-                          "class A:\n    def __lt__(a, b): pass",
-                          "abs = 1",
-                          "def helper(x): pass",
-                          "import math as abs",
-                          "def g():\n    global abs\n    abs = 1",
-                          "(abs := 1)",
-                          "for abs in []: pass",
-                          "x = 1\nx.y = 2",
-                          "t = type",
-                          "type('A', (), {})",
-                          "'{0.a}'.format(1)",
-                          "y = '{}'\ny.format(1)",
-                          "x = '__eq__'",
-                          "def g():\n    yield\ng().gi_frame",
-                          "from math import pow",
-                          "class A(metaclass=int): pass",
-                          "match 1:\n    case int(real=x): pass",
-                          "x = (",
-                          "async def g(): pass",
-                          "from operator import attrgetter",
-                          "type(type(1))",
-                          "x = type(1)",
-                          "class A:\n    from operator import truth as __eq__",
-                          "class A:\n    class __eq__: pass",
-                          "from typing import *\nget_origin(1)",
-                          "f(__eq__=1)",
-                          "try: pass\nexcept Exception as __x: pass",
-                          "x = globals",
-                          "exec('1')",
-                          "from os import *",
-                          "from operator import *"}) {
+  for (const char* odd :
+       {"import os",
+        "from typing import sys",
+        "import typing\nx = typing.sys",
+        "import re\nx = re.enum.bltns",
+        "x = ''.__class__",
+        "getattr(1, 'a')",
+        "def __eq__(a, b): pass",
+        "class A:\n    def __lt__(a, b): pass",
+        "abs = 1",
+        "def helper(x): pass",
+        "import math as abs",
+        "def g():\n    global abs\n    abs = 1",
+        "(abs := 1)",
+        "for abs in []: pass",
+        "x = 1\nx.y = 2",
+        "t = type",
+        "type('A', (), {})",
+        "'{0.a}'.format(1)",
+        "y = '{}'\ny.format(1)",
+        "x = '__eq__'",
+        "def g():\n    yield\ng().gi_frame",
+        "from math import pow",
+        "class A(metaclass=int): pass",
+        "match 1:\n    case int(real=x): pass",
+        "x = (",
+        "async def g(): pass",
+        "from operator import attrgetter",
+        "type(type(1))",
+        "x = type(1)",
+        "class A:\n    from operator import truth as __eq__",
+        "class A:\n    class __eq__: pass",
+        "from typing import *\nget_origin(1)",
+        "f(__eq__=1)",
+        "try: pass\nexcept Exception as __x: pass",
+        "x = globals",
+        "exec('1')",
+        "from os import *",
+        "from operator import *\nmethodcaller",
+        "from collections.abc import ABCMeta",
+        "import typing\ntyping.ABCMeta",
+        "from functools import GenericAlias",
+        "import copy\ncopy.dispatch_table",
+        "from copy import dispatch_table",
+        "from fractions import Fraction\nclass A(Fraction):\n    def from_float(a, b): return a",
+        "from fractions import Fraction\ndef g(k): return Fraction\n@g\nclass A: pass\nclass B(A): pass",
+        "from fractions import Fraction\nclass A: pass\nA = Fraction\nclass B(A): pass",
+        "class A:\n    def ABCMeta(self): pass\nimport typing\ntyping.ABCMeta",
+        "from typing import *\nNamedTuple",
+        "[abs := 1 for i in [0]]",
+        "match [1]:\n    case [*abs]: pass",
+        "def f(x): return check(x)",
+        "import math\nmath = 1",
+        "class math:\n    def fabs(x): return 0",
+        "import statistics as math"}) {
     EXPECT_THAT(findings(odd), ::testing::Not(::testing::IsEmpty())) << odd;
   }
 }
@@ -219,8 +249,10 @@ TEST(SelfTest, NamesTheLimitThatDoesNotHold) {
   };
   EXPECT_THAT(message([](SlotSetup& s) { Erase(s, "--unshare-net"); }), HasSubstr("network namespace"));
   EXPECT_THAT(message([](SlotSetup& s) {
-                Erase(s, "--remount-ro");
-                s.child.argv.erase(std::find(s.child.argv.begin(), s.child.argv.end(), "/"));
+                const std::vector<std::string> root = {"--remount-ro", "/"};
+                std::vector<std::string>& argv = s.child.argv;
+                const auto at = std::search(argv.begin(), argv.end(), root.begin(), root.end());
+                argv.erase(at, at + 2);
               }),
               HasSubstr("write outside"));
   EXPECT_THAT(message([](SlotSetup& s) { Configure(s, [](nlohmann::json& c) { c["limits"].erase("RLIMIT_FSIZE"); }); }),
