@@ -59,6 +59,7 @@ struct AcquireLeaseRequest {
   int64_t incarnation = 0;
   std::vector<std::string> models;  // accepted and loadable; the first is loaded now and preferred
   std::vector<std::string> numerics_ids;
+  std::vector<std::string> refused_benchmarks = {};  // that it can't serve: names; no shard of theirs is granted
 };
 struct LeaseGrant {
   ShardId shard{};
@@ -130,14 +131,14 @@ struct CommitItemsReply {
   bool shard_done = false;
 };
 
-enum class ReleaseReason { kDrain = 1, kFailed };
+enum class ReleaseReason { kDrain = 1, kFailed, kUnfit };
 struct ReleaseLeaseRequest {
   RequestId request_id;
   WorkerId worker;
   ShardId shard{};
   Fence fence;
-  ReleaseReason reason = ReleaseReason::kDrain;  // kDrain is not charged to the shard
-  std::string error;                             // one line, for kFailed
+  ReleaseReason reason = ReleaseReason::kDrain;  // kFailed alone is charged to the shard; kUnfit is noted in the sweep
+  std::string error;                             // one line, for kFailed and kUnfit
   bool permanent = false;                        // kFailed: bad data, no retry helps (split to one item, quarantine)
 };
 

@@ -24,4 +24,7 @@ struct BackoffPolicy {
 // caller.
 absl::Duration Backoff(const BackoffPolicy& policy, int attempt, uint64_t key);
 
+// In the last words of a worker whose machine can't judge programs: starting it again there cures nothing.
+inline constexpr char kRunsNoPrograms[] = "this worker runs no programs";
+
 }  // namespace iha

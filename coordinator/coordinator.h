@@ -95,6 +95,7 @@ class Coordinator final : public WorkerApi, public ClientApi {
   absl::Status FillInValuesOf(const SweepRecord& sweep);
   absl::Status GrantIn(WriteTxn& txn, const AcquireLeaseRequest& request, AcquireLeaseReply* reply);
   absl::StatusOr<LeaseGrant> DescribeGrant(WriteTxn& txn, const ShardRecord& shard);
+  absl::Status NoteUnfit(const ReleaseLeaseRequest& request);
 
   Store& store_;
   Clock& clock_;

@@ -72,7 +72,7 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
                                             .description = request.description,
                                             .blamed = ""}));
     }
-    IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep()));
+    IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep(), {}));
     reply.wanted_models = work.models;
     return absl::OkStatus();
   }));
@@ -146,11 +146,13 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
   } else {
     IHA_ASSIGN_OR_RETURN(const std::vector<ModelBinding> offers, txn.Offers(request.worker));
     IHA_RETURN_IF_ERROR(BindOffers(txn, offers, OnlySweep()).status());  // sweeps submitted since the offer
-    IHA_ASSIGN_OR_RETURN(const std::optional<ShardId> id, txn.PickShard({.worker = request.worker,
-                                                                         .models = request.models,
-                                                                         .numerics_ids = request.numerics_ids,
-                                                                         .now = clock_.Now(),
-                                                                         .only = OnlySweep()}));
+    IHA_ASSIGN_OR_RETURN(const std::optional<ShardId> id,
+                         txn.PickShard({.worker = request.worker,
+                                        .models = request.models,
+                                        .numerics_ids = request.numerics_ids,
+                                        .now = clock_.Now(),
+                                        .only = OnlySweep(),
+                                        .refused_benchmarks = request.refused_benchmarks}));
     if (id.has_value()) {
       IHA_ASSIGN_OR_RETURN(const std::optional<ShardRecord> shard, txn.FindShard(*id));
       if (!shard.has_value()) return Internal("shard {}: picked, but gone", Raw(*id));
@@ -160,7 +162,7 @@ absl::Status Coordinator::GrantIn(WriteTxn& txn, const AcquireLeaseRequest& requ
   if (granted.has_value()) {
     IHA_ASSIGN_OR_RETURN(reply->grant, DescribeGrant(txn, *granted));
   }
-  IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep()));
+  IHA_ASSIGN_OR_RETURN(const OpenWork work, txn.FindOpenWork(OnlySweep(), request.refused_benchmarks));
   reply->wanted_models = work.models;
   reply->all_done = !work.any;
   if (!reply->grant.has_value() && !before.has_value()) {
@@ -253,9 +255,21 @@ absl::StatusOr<CommitItemsReply> Coordinator::CommitItems(const CommitItemsReque
   return reply;
 }
 
+// A sweep whose shards nobody is fit for waits: its notes say what for.
+absl::Status Coordinator::NoteUnfit(const ReleaseLeaseRequest& request) {
+  return store_.Write([&](WriteTxn& txn) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(const std::optional<ShardRecord> shard, txn.FindShard(request.shard));
+    if (!shard.has_value()) return absl::OkStatus();
+    IHA_ASSIGN_OR_RETURN(const std::optional<JobRecord> job, txn.FindJob(shard->job));
+    if (!job.has_value()) return absl::OkStatus();
+    return txn.AddNote(job->spec.sweep, fmt::format("worker {}: {}", request.worker.value, request.error));
+  });
+}
+
 absl::Status Coordinator::ReleaseLease(const ReleaseLeaseRequest& request) {
   IHA_RETURN_IF_ERROR(RequireIds(request.worker, request.request_id));
-  const bool drained = request.reason == ReleaseReason::kDrain;
+  const bool drained = request.reason != ReleaseReason::kFailed;
+  if (request.reason == ReleaseReason::kUnfit) IHA_RETURN_IF_ERROR(NoteUnfit(request));
   std::string reason = request.error;
   if (reason.empty()) reason = drained ? "released by the worker" : "failed without a message";
   return RescueOne({.shard = request.shard,

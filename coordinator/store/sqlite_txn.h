@@ -28,7 +28,8 @@ class SqliteTxn final : public WriteTxn {
   ListOr<ShardRecord> Shards(const JobId& job) override;
   ListOr<ShardRecord> LeasedShards() override;
   MaybeOr<ShardId> PickShard(const GrantQuery& query) override;
-  absl::StatusOr<OpenWork> FindOpenWork(const std::optional<SweepId>& only) override;
+  absl::StatusOr<OpenWork> FindOpenWork(const std::optional<SweepId>& only,
+                                        const std::vector<std::string>& refused) override;
   ListOr<AttemptRecord> Attempts(ShardId shard) override;
   ListOr<AttemptRecord> AttemptsOf(const WorkerId& worker) override;
   MaybeOr<AttemptRecord> FindGrant(const WorkerId& worker, const RequestId& request) override;

@@ -81,26 +81,31 @@ MaybeOr<ShardId> SqliteTxn::PickShard(const GrantQuery& query) {
       " WHERE s.state = 'PENDING' AND s.not_before_us <= ?3 AND j.cancel_requested = 0"
       "   AND j.numerics_id IN (SELECT value FROM json_each(?4))"
       "   AND (?5 IS NULL OR j.sweep = ?5)"
+      "   AND json_extract(j.spec, '$.entry.benchmark') NOT IN (SELECT value FROM json_each(?6))"
       " ORDER BY m.key > 0, w.ord, j.ord, s.first_item LIMIT 1");
   q.Text(query.worker.value).Text(ToJson(query.models)).Time(query.now).Text(ToJson(query.numerics_ids));
-  if (query.only.has_value()) q.Id(query.only->digest);  // a parameter that is not bound is NULL
+  query.only.has_value() ? q.Id(query.only->digest) : q.Null();
+  q.Text(ToJson(query.refused_benchmarks));
   std::optional<ShardId> id;
   if (q.Row()) id = ShardId{q.GetInt(0)};
   IHA_RETURN_IF_ERROR(q.status());
   return id;
 }
 
-absl::StatusOr<OpenWork> SqliteTxn::FindOpenWork(const std::optional<SweepId>& only) {
+absl::StatusOr<OpenWork> SqliteTxn::FindOpenWork(const std::optional<SweepId>& only,
+                                                 const std::vector<std::string>& refused) {
   OpenWork work;
   work.next_retry = absl::InfiniteFuture();
   Statement q = db_.Query(
-      "SELECT j.model, min(CASE WHEN s.state = 'PENDING' THEN s.not_before_us END) FROM shard s"
+      "SELECT j.model, min(CASE WHEN s.state = 'PENDING' THEN s.not_before_us END),"
+      "  max(json_extract(j.spec, '$.entry.benchmark') NOT IN (SELECT value FROM json_each(?2))) FROM shard s"
       " JOIN job j ON j.id = s.job WHERE s.state IN ('PENDING', 'LEASED') AND (?1 IS NULL OR j.sweep = ?1)"
       " GROUP BY j.model ORDER BY j.model");
-  if (only.has_value()) q.Id(only->digest);
+  only.has_value() ? q.Id(only->digest) : q.Null();
+  q.Text(ToJson(refused));
   while (q.Row()) {
     work.any = true;
-    work.models.push_back(q.GetString(0));
+    if (q.GetInt(2) != 0) work.models.push_back(q.GetString(0));
     if (!q.IsNull(1)) work.next_retry = std::min(work.next_retry, q.GetTime(1));
   }
   IHA_RETURN_IF_ERROR(q.status());

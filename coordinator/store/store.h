@@ -31,6 +31,7 @@ struct GrantQuery {
   std::vector<std::string> numerics_ids;
   absl::Time now;
   std::optional<SweepId> only = std::nullopt;  // set: shards of this sweep alone
+  std::vector<std::string> refused_benchmarks = {};
 };
 struct OpenWork {
   bool any = false;                 // some shard of some job is PENDING or LEASED
@@ -54,8 +55,10 @@ class ReadTxn {
   virtual ListOr<ShardRecord> Shards(const JobId& job) = 0;  // by id
   virtual ListOr<ShardRecord> LeasedShards() = 0;            // of all jobs
   virtual MaybeOr<ShardId> PickShard(const GrantQuery& query) = 0;
-  virtual absl::StatusOr<OpenWork> FindOpenWork(const std::optional<SweepId>& only) = 0;  // absent: of all sweeps
-  virtual ListOr<AttemptRecord> Attempts(ShardId shard) = 0;                              // oldest first
+  // Absent: of all sweeps. `models` are those of jobs whose benchmark is not among `refused`.
+  virtual absl::StatusOr<OpenWork> FindOpenWork(const std::optional<SweepId>& only,
+                                                const std::vector<std::string>& refused) = 0;
+  virtual ListOr<AttemptRecord> Attempts(ShardId shard) = 0;  // oldest first
   virtual ListOr<AttemptRecord> AttemptsOf(const WorkerId& worker) = 0;
   virtual MaybeOr<AttemptRecord> FindGrant(const WorkerId& worker, const RequestId& request) = 0;
 

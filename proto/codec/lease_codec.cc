@@ -59,6 +59,7 @@ void ToWire(const AcquireLeaseRequest& in, wire::AcquireLeaseRequest* out) {
   out->set_incarnation(in.incarnation);
   for (const std::string& model : in.models) out->add_models(model);
   for (const std::string& id : in.numerics_ids) out->add_numerics_ids(id);
+  for (const std::string& name : in.refused_benchmarks) out->add_refused_benchmarks(name);
 }
 
 absl::StatusOr<AcquireLeaseRequest> FromWire(const wire::AcquireLeaseRequest& in) {
@@ -70,6 +71,7 @@ absl::StatusOr<AcquireLeaseRequest> FromWire(const wire::AcquireLeaseRequest& in
   out.incarnation = at.Int("incarnation", in.incarnation(), 0, kMaxInt64);
   out.models = ReadNames("models", in.models(), at);
   out.numerics_ids = ReadNames("numerics_ids", in.numerics_ids(), at);
+  out.refused_benchmarks = ReadNames("refused_benchmarks", in.refused_benchmarks(), at);
   return Checked(std::move(status), std::move(out));
 }
 
@@ -180,7 +182,7 @@ absl::StatusOr<ReleaseLeaseRequest> FromWire(const wire::ReleaseLeaseRequest& in
   at.Has("fence", in.has_fence());
   out.fence = Read(in.fence(), at.Sub("fence"));
   const int64_t reason = at.Int("reason", static_cast<int>(in.reason()), static_cast<int>(ReleaseReason::kDrain),
-                                static_cast<int>(ReleaseReason::kFailed));
+                                static_cast<int>(ReleaseReason::kUnfit));
   out.reason = static_cast<ReleaseReason>(reason);
   out.error = at.Bytes("error", in.error(), kMaxLineBytes);
   out.permanent = in.permanent();

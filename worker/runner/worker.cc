@@ -106,6 +106,9 @@ void Worker::SetUnusable(const std::string& name, const std::string& reason) {
 }
 
 absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
+  if (wanted.empty() && !all_done_ && !refused_.empty()) {
+    return Unavailable("nothing left that this worker can serve: {}", refused_.begin()->second);
+  }
   std::string reasons;
   for (const std::string& name : wanted) {
     const auto at = unusable_.find(name);
@@ -149,6 +152,7 @@ absl::Status Worker::MaybeAcquire() {
                               .incarnation = options_.incarnation,
                               .models = accepted_,
                               .numerics_ids = models_.NumericsIds()};
+  for (const auto& [name, reason] : refused_) request.refused_benchmarks.push_back(name);
   if (!runs_.empty()) {
     // Another model could only be loaded once these leases are done.
     request.models = {loaded_name_};
@@ -170,28 +174,22 @@ absl::Status Worker::MaybeAcquire() {
   return absl::OkStatus();
 }
 
-// Programs are only taken where they can be judged. Unavailable: another worker may have a sandbox.
+// Programs are only taken where they can be judged: another worker may have a sandbox that holds.
 absl::Status Worker::CanGrade(const benchmarks::Benchmark& benchmark) const {
   if (!benchmark.info().runs_code) return absl::OkStatus();
   benchmarks::CodeJudge* const judge = options_.graders == nullptr ? nullptr : options_.graders->code_judge();
   const absl::Status ready = judge == nullptr ? Unavailable("it has no sandbox") : judge->Ready();
   if (ready.ok()) return absl::OkStatus();
-  return Unavailable("{}: this worker runs no programs: {}", benchmark.info().name, std::string(ready.message()));
+  return Unavailable("{}: {}: {}", benchmark.info().name, kRunsNoPrograms, std::string(ready.message()));
 }
 
 absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(const JobSpec& job) {
   const std::string key = benchmarks::ToString(job.entry.benchmark);
   auto& cached = benchmarks_[key];
   // Data may have been imported anew since: an open benchmark that differs from the job is opened again, once.
-  if (cached != nullptr && Matches(*cached, job)) {
-    IHA_RETURN_IF_ERROR(CanGrade(*cached));
-    return cached;
-  }
+  if (cached != nullptr && Matches(*cached, job)) return cached;
   IHA_ASSIGN_OR_RETURN(cached, benchmarks::OpenBenchmark(job.entry.benchmark, options_.data_root, options_.graders));
-  if (Matches(*cached, job)) {
-    IHA_RETURN_IF_ERROR(CanGrade(*cached));
-    return cached;
-  }
+  if (Matches(*cached, job)) return cached;
   return FailedPrecondition(
       "{}: this worker's data or version differ from the coordinator's ({}, grader {}); use the same release and data "
       "root",
@@ -225,6 +223,10 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
   ShardRun& run = runs_.emplace_back(std::move(grant), benchmark.ok() ? *benchmark : nullptr);
   absl::Status status = benchmark.status();
   if (status.ok()) {
+    if (const absl::Status fit = CanGrade(**benchmark); !fit.ok()) {
+      Refuse(run, fit);
+      return absl::OkStatus();
+    }
     status = Load(run.grant());
     const bool loaded = status.ok();
     if (loaded) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
@@ -243,6 +245,13 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
 void Worker::TurnBack(ShardRun& run, const absl::Status& status) {
   if (engine_ != nullptr) run.Abandon(*engine_);
   Release(run, ReleaseReason::kDrain, status);
+  Drop(run.grant().shard, run.grant().fence);
+}
+
+void Worker::Refuse(ShardRun& run, const absl::Status& status) {
+  Log(std::string(Text(status)));
+  refused_[run.grant().job.entry.benchmark.name] = std::string(Text(status));
+  Release(run, ReleaseReason::kUnfit, status);
   Drop(run.grant().shard, run.grant().fence);
 }
 

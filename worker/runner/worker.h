@@ -62,6 +62,8 @@ class Worker {
   // A lease whose model or prompts are too large for this worker's memory: that says nothing against the shard, and
   // other workers may have more.
   void TurnBack(ShardRun& run, const absl::Status& status);
+  // No shard of its benchmark is asked for again.
+  void Refuse(ShardRun& run, const absl::Status& status);
   void SetUnusable(const std::string& name, const std::string& reason);
   // Why none of `wanted` can be served here; OK if one can.
   absl::Status Unserved(const std::vector<std::string>& wanted) const;
@@ -103,6 +105,7 @@ class Worker {
     absl::Duration retry_at;
   };
   std::map<std::string, Unusable> unusable_;
+  std::map<std::string, std::string> refused_;  // benchmarks that can't be graded here, and why
   std::map<std::string, std::shared_ptr<const benchmarks::Benchmark>> benchmarks_;  // by canonical ref
   std::string loaded_name_, loaded_numerics_;
   LoadedModel loaded_;
