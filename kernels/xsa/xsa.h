@@ -12,6 +12,8 @@
 
 namespace iha::kernels {
 
+inline constexpr size_t kXsaMaxDim = 1024;  // of d: kMaxHeadDim of attention, twice for pairs
+
 struct XsaShape {
   size_t tokens = 0;
   size_t heads = 0;

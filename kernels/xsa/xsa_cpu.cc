@@ -12,18 +12,11 @@
 #include "kernels/xsa/xsa-inl.h"
 #include "kernels/xsa/xsa.h"
 
-#ifndef IHA_KERNELS_XSA_CPU_ONCE
-#define IHA_KERNELS_XSA_CPU_ONCE
-namespace iha::kernels {
-inline constexpr size_t kXsaMaxRow = 1024;  // floats of a padded row: kMaxHeadDim of attention, twice for pairs
-}  // namespace iha::kernels
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace iha::kernels::HWY_NAMESPACE {
 
 void XsaTokens(const XsaShape& shape, float* y, const float* v, size_t t0, size_t t1) {
-  alignas(64) float row[kXsaMaxRow], value[kXsaMaxRow];
+  alignas(64) float row[kXsaMaxDim], value[kXsaMaxDim];  // a multiple of 16
   const size_t d = shape.d, padded = RoundUp16(d);
   std::fill(row + d, row + padded, 0.0f);
   std::fill(value + d, value + padded, 0.0f);
@@ -48,7 +41,7 @@ namespace iha::kernels {
 HWY_EXPORT(XsaTokens);
 
 void Xsa(const XsaShape& shape, float* y, const float* v, ParallelFor& parallel) {
-  assert(shape.d <= kXsaMaxRow);
+  assert(shape.d <= kXsaMaxDim);
   const auto tokens = HWY_DYNAMIC_DISPATCH(XsaTokens);
   ForRowChunks(shape.tokens, shape.heads * shape.d, parallel,
                [&](size_t t0, size_t t1) { tokens(shape, y, v, t0, t1); });

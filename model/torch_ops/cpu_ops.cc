@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -122,11 +123,12 @@ at::Tensor Collapse(const at::Tensor& a, const at::Tensor& collapse, int64_t pse
 at::Tensor Attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, std::optional<double> scale,
                      int64_t pseudo, int64_t window, bool token_causal, bool token_window) {
   const AttentionShape s = CheckAttention(at::kFloat, "attention", q, k, v, scale, pseudo, window);
+  CheckDim("attention", std::max(s.d, s.d_v), kernels::kMaxHeadDim);
   kernels::ThreadPool threads = Threads(q);
   const kernels::AttentionGpuMask mask{.pseudo = static_cast<uint32_t>(pseudo),
                                        .token_causal = token_causal,
                                        .token_window = token_window,
-                                       .window = static_cast<uint32_t>(window)};
+                                       .window = s.window};
   const at::Tensor queries = q.contiguous(), keys = k.contiguous(), values = v.contiguous();
   const at::Tensor out = at::empty({s.batch, s.rows, s.heads, s.d_v}, q.options());
   for (int64_t b = 0; b < s.batch; b++) {
@@ -160,6 +162,7 @@ at::Tensor TalkingHeads(const at::Tensor& q, const at::Tensor& k, const at::Tens
                         const at::Tensor& post, std::optional<double> scale, int64_t window) {
   const AttentionShape s = CheckAttention(at::kFloat, "talking_heads", q, k, v, scale, 1, window);
   CheckTalking(s, q, pre, post);
+  CheckDim("talking_heads", s.d, kernels::kMaxHeadDim);
   kernels::ThreadPool threads = Threads(q);
   const at::Tensor queries = q.contiguous(), keys = k.contiguous(), values = v.contiguous();
   const at::Tensor before = pre.contiguous(), after = post.contiguous();
@@ -177,7 +180,7 @@ at::Tensor TalkingHeads(const at::Tensor& q, const at::Tensor& k, const at::Tens
                            .heads = Size(s.heads),
                            .kv_heads = Size(s.kv_heads),
                            .scale = s.scale,
-                           .window = static_cast<uint32_t>(window),
+                           .window = s.window,
                            .pre = before.const_data_ptr<float>(),
                            .post = after.const_data_ptr<float>()},
                           {&tokens, 1}, threads);
@@ -187,6 +190,7 @@ at::Tensor TalkingHeads(const at::Tensor& q, const at::Tensor& k, const at::Tens
 
 at::Tensor Xsa(const at::Tensor& y, const at::Tensor& v) {
   CheckXsa(at::kFloat, y, v);
+  CheckDim("xsa", y.size(3), kernels::kXsaMaxDim);
   kernels::ThreadPool threads = Threads(y);
   const at::Tensor out = y.clone(at::MemoryFormat::Contiguous), values = v.contiguous();
   const int64_t heads = y.size(2), groups = v.size(2), d = y.size(3);

@@ -210,7 +210,7 @@ at::Tensor Attention(DeviceScope& scope, const at::Tensor& q, const at::Tensor& 
   TORCH_CHECK(s.d_v <= 256, "iha::attention: values of ", s.d_v, "; expected at most 256 on a GPU");
   Paged paged = Page(scope, "attention", s, q, k, v);
   paged.args.mask = {
-      .pseudo = U32(pseudo), .token_causal = token_causal, .token_window = token_window, .window = U32(window)};
+      .pseudo = U32(pseudo), .token_causal = token_causal, .token_window = token_window, .window = s.window};
   Check(scope, kernels::AttentionGpu(paged.args, scope.stream()), "attention", q);
   return paged.out;
 }
@@ -223,7 +223,7 @@ at::Tensor TalkingHeads(DeviceScope& scope, const at::Tensor& q, const at::Tenso
   TORCH_CHECK(s.heads <= kernels::kTalkingGpuMaxHeads, "iha::talking_heads: ", s.heads, " heads; expected at most ",
               kernels::kTalkingGpuMaxHeads, " on a GPU");
   Paged paged = Page(scope, "talking_heads", s, q, k, v);
-  paged.args.mask.window = U32(window);
+  paged.args.mask.window = s.window;
   const at::Tensor before = pre.contiguous(), after = post.contiguous();
   kernels::TalkingHeadsGpuArgs args{
       .attention = paged.args, .pre = In<float>(scope, before), .post = In<float>(scope, after)};

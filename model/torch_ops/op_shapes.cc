@@ -98,7 +98,12 @@ AttentionShape CheckAttention(c10::ScalarType rows, const char* op, const at::Te
   TORCH_CHECK(pseudo > 0 && s.rows % pseudo == 0 && s.keys % pseudo == 0, "iha::", op, ": ", s.rows, " and ", s.keys,
               " virtual tokens; expected multiples of pseudo = ", pseudo);
   TORCH_CHECK(window >= 0, "iha::", op, ": window is ", window, "; expected 0 = none, or more");
+  s.window = window < s.keys ? static_cast<uint32_t>(window) : 0;
   return s;
+}
+
+void CheckDim(const char* op, int64_t d, int64_t most) {
+  TORCH_CHECK(d <= most, "iha::", op, ": heads of ", d, " values; expected at most ", most);
 }
 
 void CheckTalking(const AttentionShape& s, const at::Tensor& q, const at::Tensor& pre, const at::Tensor& post) {

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
+#include <cstdint>
 #include <optional>
 
 namespace iha::torch_ops {
@@ -31,13 +32,17 @@ CollapseShape CheckCollapse(c10::ScalarType rows, const at::Tensor& a, const at:
                             const std::optional<at::Tensor>& v);
 
 // q [B, T, H, d], k [B, T', G, d], v [B, T', G, d] or [B, T', G / 2, 2 d]: differential attention, where key heads 2 i
-// and 2 i + 1 share a value. The last row of q sits at position T' - 1.
+// and 2 i + 1 share a value. The last row of q sits at position T' - 1. window: as the kernels take it, 0 where it
+// hides nothing.
 struct AttentionShape {
   int64_t batch, rows, keys, heads, kv_heads, value_heads, d, d_v;
   float scale;
+  uint32_t window;
 };
 AttentionShape CheckAttention(c10::ScalarType rows, const char* op, const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& v, std::optional<double> scale, int64_t pseudo, int64_t window);
+// Of a kernel that takes at most so many values a head.
+void CheckDim(const char* op, int64_t d, int64_t most);
 void CheckTalking(const AttentionShape& shape, const at::Tensor& q, const at::Tensor& pre, const at::Tensor& post);
 
 // y [B, T, H, d] beside v [B, T, G, d].

@@ -71,6 +71,9 @@ TEST(TorchOps, AttentionMasksVirtualTokens) {
   EXPECT_LT(Worst(Call("attention", {q, k, v, c10::IValue(), 4, 0, true}), Attended(q, k, v, key <= last)), kClose);
   const at::Tensor near = (key <= position).logical_and(key > position - 5);
   EXPECT_LT(Worst(Call("attention", {q, k, v, c10::IValue(), 4, 5}), Attended(q, k, v, near)), kClose);
+  // Wider than 32 bits: nothing is hidden.
+  const int64_t wide = (int64_t{1} << 32) + 5;
+  EXPECT_LT(Worst(Call("attention", {q, k, v, c10::IValue(), 4, wide}), Attended(q, k, v, key <= position)), kClose);
 }
 
 TEST(TorchOps, TalkingHeadsMixBeforeAndAfter) {
@@ -116,6 +119,15 @@ TEST(TorchOps, RefusalsNameTheArgument) {
   EXPECT_THAT(message("collapse", {y, Random({2, 3}), 3}), HasSubstr("4 virtual tokens; expected a multiple"));
   EXPECT_THAT(message("attention", {y, y.narrow(1, 0, 3), y.narrow(1, 0, 3)}), HasSubstr("4 rows of q and 3 of k"));
   EXPECT_THAT(message("gate", {y.clone().requires_grad_(), y}), HasSubstr("iha::gate has no gradient"));
+  // More than a kernel has room for; the largest that it has.
+  const at::Tensor wide = Random({1, 2, 2, 1025}), large = Random({1, 2, 2, 513}), pre = Random({2, 2});
+  EXPECT_THAT(message("xsa", {wide, wide}), HasSubstr("iha::xsa: heads of 1025 values; expected at most 1024"));
+  EXPECT_EQ(message("xsa", {wide.narrow(3, 0, 1024), wide.narrow(3, 0, 1024)}), "");
+  EXPECT_THAT(message("attention", {large, large, large}),
+              HasSubstr("iha::attention: heads of 513 values; expected at most 512"));
+  EXPECT_EQ(message("attention", {large.narrow(3, 0, 512), large.narrow(3, 0, 512), large.narrow(3, 0, 512)}), "");
+  EXPECT_THAT(message("talking_heads", {large, large, large, pre, pre}),
+              HasSubstr("iha::talking_heads: heads of 513 values; expected at most 512"));
 }
 
 }  // namespace
