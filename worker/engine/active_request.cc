@@ -40,7 +40,6 @@ absl::StatusOr<SegmentOutcome> ActiveRequest::OnLogits(int64_t position, std::sp
                                                        Sampler& sampler) {
   auto outcome = scoring() ? ScoreNext(position, logits, sampler) : Draw(logits, sampler);
   if (!outcome.ok()) return Annotate(outcome.status(), fmt::format("position {}", position));
-  outcome->sequence = result_.id;
   return outcome;
 }
 
@@ -101,6 +100,7 @@ absl::StatusOr<SegmentOutcome> ActiveRequest::ScoreNext(int64_t position, std::s
   result_.sum_logprob += score.token.logprob;
   result_.scores.push_back(std::move(score));
   SegmentOutcome outcome;
+  outcome.sequence = result_.id;
   outcome.finished = index + 1 == request_.continuation.size();
   if (outcome.finished) result_.finish = FinishReason::kLength;
   return outcome;

@@ -226,11 +226,12 @@ absl::StatusOr<bool> Engine::Step() {
 }
 
 std::vector<model::RowDraw> Engine::DrawsOf(const BatchPlan& plan) const {
-  std::vector<model::RowDraw> draws;
+  std::vector<model::RowDraw> draws(static_cast<size_t>(plan.logit_rows));
+  if (!executor_->draws()) return draws;
+  auto next = draws.begin();
   for (const PlannedSegment& segment : plan.segments) {
     // A request that draws has one row of logits in a step: the next token is not known before it.
-    const model::RowDraw draw = active_.at(segment.sequence).NextDraw();
-    draws.insert(draws.end(), segment.logit_rows.size(), draw);
+    next = std::fill_n(next, segment.logit_rows.size(), active_.at(segment.sequence).NextDraw());
   }
   return draws;
 }

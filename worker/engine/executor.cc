@@ -31,7 +31,7 @@ absl::Status Executor::Execute(const BatchPlan& plan, std::span<const model::Row
   for (const PlannedSegment& s : plan.segments) segments.push_back({s.tokens, s.start, s.blocks, s.logit_rows});
   tokens_.assign(draws.size(), model::kNoToken);
   at_.resize(draws.size());
-  if (backend_->drawing() != nullptr) return Draw(segments, draws);
+  if (drawing_ != nullptr) return Draw(segments, draws);
   std::iota(at_.begin(), at_.end(), size_t{0});
   IHA_ASSIGN_OR_RETURN(const std::span<float> logits, Rows(draws.size()));
   return backend_->Forward(segments, logits, nullptr);
@@ -39,7 +39,7 @@ absl::Status Executor::Execute(const BatchPlan& plan, std::span<const model::Row
 
 // Rows without a token come over; the backend knows them until the next step.
 absl::Status Executor::Draw(std::span<const model::Segment> segments, std::span<const model::RowDraw> draws) {
-  IHA_RETURN_IF_ERROR(backend_->drawing()->ForwardAndDraw(segments, draws, tokens_));
+  IHA_RETURN_IF_ERROR(drawing_->ForwardAndDraw(segments, draws, tokens_));
   std::vector<int32_t> rows;
   for (size_t i = 0; i < tokens_.size(); i++) {
     at_[i] = rows.size();
@@ -47,7 +47,7 @@ absl::Status Executor::Draw(std::span<const model::Segment> segments, std::span<
   }
   if (rows.empty()) return absl::OkStatus();
   IHA_ASSIGN_OR_RETURN(const std::span<float> logits, Rows(rows.size()));
-  return backend_->drawing()->ReadLogits(rows, logits);
+  return drawing_->ReadLogits(rows, logits);
 }
 
 absl::StatusOr<std::span<float>> Executor::Rows(size_t rows) {

@@ -23,10 +23,12 @@ class Executor {
   // available: not a block of each layer group fits, or the backend cannot have the memory.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(std::unique_ptr<model::Backend> backend, int64_t kv_bytes);
 
-  // Copies, then the forward pass. draws: of each row of logits over all segments in order; a backend that draws tokens
-  // does so, others leave that to the caller. ResourceExhausted: run less at once. Any other error: the step is lost.
+  // Whether the backend draws tokens; else the caller does, from Logits.
+  bool draws() const { return drawing_ != nullptr; }
+  // Copies, then the forward pass. draws: of each of the plan's logit_rows, over all segments in order; not read unless
+  // draws(). ResourceExhausted: run less at once. Any other error: the step is lost.
   absl::Status Execute(const BatchPlan& plan, std::span<const model::RowDraw> draws);
-  // Of the last Execute, row i of those. A token that was drawn, or kNoToken: then its logits are there.
+  // Of the last Execute, row i of those. A token that was drawn, or kNoToken: then, and only then, Logits has its row.
   int32_t Token(int64_t row) const { return tokens_[static_cast<size_t>(row)]; }
   std::span<const float> Logits(int64_t row) const;
 
@@ -36,13 +38,14 @@ class Executor {
 
  private:
   Executor(std::unique_ptr<model::Backend> backend, int32_t kv_blocks)
-      : backend_(std::move(backend)), kv_blocks_(kv_blocks) {}
+      : backend_(std::move(backend)), drawing_(backend_->drawing()), kv_blocks_(kv_blocks) {}
 
   absl::Status Draw(std::span<const model::Segment> segments, std::span<const model::RowDraw> draws);
   // Room for so many rows.
   absl::StatusOr<std::span<float>> Rows(size_t rows);
 
   const std::unique_ptr<model::Backend> backend_;
+  model::TokenDrawing* const drawing_;  // the backend's, or null
   const int32_t kv_blocks_;
   std::vector<float> logits_;  // keeps its size between steps
   // Of each row of the step.
