@@ -95,6 +95,48 @@ bool BallEvaluator::Eval(Ref ref, slong precision, Complex& out) {
   return EvalNode(ref, precision, out) && acb_is_finite(out.get());
 }
 
+bool BallEvaluator::EvalConstant(const std::string& name, slong prec, Complex& out) {
+  if (name == "pi") {
+    acb_const_pi(out.get(), prec);
+  } else if (name == "e") {
+    arb_const_e(out.re(), prec);
+    arb_zero(out.im());
+  } else if (name == "i") {
+    acb_onei(out.get());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// A sum or a product.
+bool BallEvaluator::EvalChain(const Node& node, slong prec, Complex& out) {
+  Complex total;
+  if (node.kind == Kind::kMul) acb_one(total.get());
+  for (const Ref kid : node.kids) {
+    Complex value;
+    if (!Eval(kid, prec, value)) return false;
+    if (node.kind == Kind::kAdd) {
+      acb_add(total.get(), total.get(), value.get(), prec);
+    } else {
+      acb_mul(total.get(), total.get(), value.get(), prec);
+    }
+  }
+  out = total;
+  return true;
+}
+
+// Radians inside of a trigonometric function, elsewhere the number of degrees.
+bool BallEvaluator::EvalDegrees(const Node& node, slong prec, Complex& out) {
+  if (!Eval(node.kids[0], prec, out)) return false;
+  if (angle_depth_ == 0) return true;
+  Complex pi;
+  acb_const_pi(pi.get(), prec);
+  acb_mul(out.get(), out.get(), pi.get(), prec);
+  acb_div_si(out.get(), out.get(), 180, prec);
+  return true;
+}
+
 bool BallEvaluator::EvalNode(Ref ref, slong prec, Complex& out) {
   const Node& node = tree_[ref];
   switch (node.kind) {
@@ -108,33 +150,10 @@ bool BallEvaluator::EvalNode(Ref ref, slong prec, Complex& out) {
       SetSymbol(tree_.Key(ref), out);
       return true;
     case Kind::kConstant:
-      if (node.text == "pi") {
-        acb_const_pi(out.get(), prec);
-      } else if (node.text == "e") {
-        arb_const_e(out.re(), prec);
-        arb_zero(out.im());
-      } else if (node.text == "i") {
-        acb_onei(out.get());
-      } else {
-        return false;
-      }
-      return true;
+      return EvalConstant(node.text, prec, out);
     case Kind::kAdd:
-    case Kind::kMul: {
-      Complex total;
-      if (node.kind == Kind::kMul) acb_one(total.get());
-      for (const Ref kid : node.kids) {
-        Complex value;
-        if (!Eval(kid, prec, value)) return false;
-        if (node.kind == Kind::kAdd) {
-          acb_add(total.get(), total.get(), value.get(), prec);
-        } else {
-          acb_mul(total.get(), total.get(), value.get(), prec);
-        }
-      }
-      out = total;
-      return true;
-    }
+    case Kind::kMul:
+      return EvalChain(node, prec, out);
     case Kind::kPow:
       return EvalPower(node, prec, out);
     case Kind::kFunction:
@@ -143,15 +162,8 @@ bool BallEvaluator::EvalNode(Ref ref, slong prec, Complex& out) {
       if (!Eval(node.kids[0], prec, out)) return false;
       acb_div_si(out.get(), out.get(), 100, prec);
       return true;
-    case Kind::kDegree: {
-      if (!Eval(node.kids[0], prec, out)) return false;
-      if (angle_depth_ == 0) return true;
-      Complex pi;
-      acb_const_pi(pi.get(), prec);
-      acb_mul(out.get(), out.get(), pi.get(), prec);
-      acb_div_si(out.get(), out.get(), 180, prec);
-      return true;
-    }
+    case Kind::kDegree:
+      return EvalDegrees(node, prec, out);
     case Kind::kRatio: {
       Complex right;
       if (node.kids.size() != 2 || !Eval(node.kids[0], prec, out) || !Eval(node.kids[1], prec, right)) return false;

@@ -49,6 +49,9 @@ class BallEvaluator {
 
  private:
   bool EvalNode(Ref ref, slong prec, Complex& out);
+  static bool EvalConstant(const std::string& name, slong prec, Complex& out);
+  bool EvalChain(const Node& node, slong prec, Complex& out);
+  bool EvalDegrees(const Node& node, slong prec, Complex& out);
   bool EvalPower(const Node& node, slong prec, Complex& out);
   bool EvalFunction(const Node& node, slong prec, Complex& out);
   bool EvalTrig(const Node& node, slong prec, Complex& out);

@@ -339,7 +339,8 @@ std::string TextKey(string_view text) {
       while (end < text.size() && IsAsciiLetter(text[end])) ++end;
       const string_view name = text.substr(i + 1, end - i - 1);
       const bool dropped = name.empty() || name.starts_with("text") || name.starts_with("math") || name == "mbox" ||
-                           name == "left" || name == "right" || name == "quad" || name == "operatorname";
+                           name == "left" || name == "right" || name == "quad" || name == "operatorname" ||
+                           name == "rm" || name == "bf" || name == "it";
       words += ' ';
       if (!dropped) words += name;
       words += ' ';

@@ -29,7 +29,8 @@ Result Comparer::Compare(Ref a, Ref b) {
   if (left_relation && right_relation && !lists) return CompareRelations(a, b);
   if ((left_relation || right_relation) && !(left_relation && right_relation) && !tree_.Is(a, Kind::kList) &&
       !tree_.Is(b, Kind::kList)) {
-    const Ref value = ValueOf(left_relation ? a : b);
+    Ref value = ValueOf(left_relation ? a : b);
+    if (value == kNoRef) value = ValueOfIdentity(left_relation ? a : b);
     if (value == kNoRef) return Different("relation against a value");
     Result result = left_relation ? Compare(value, b) : Compare(a, value);
     if (result.outcome == MathOutcome::kEqual) result.rule = "name = value: " + result.rule;

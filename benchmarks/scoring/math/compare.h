@@ -70,6 +70,8 @@ class Comparer {
   std::optional<Region> RegionOfList(const std::vector<Ref>& kids, const std::string& mark);
   std::optional<Region> RegionOfBracket(Ref ref);
   std::optional<Region> RegionOfNamedSet(const std::string& name);
+  std::optional<Region> RegionOfPoints(const std::vector<Ref>& values);
+  std::optional<Region> RegionOfJoined(const std::vector<Ref>& sets, bool intersect);
   std::optional<Region> RegionOfBuilder(const Node& builder);
   std::optional<Region> Solve(Ref left, char mark, Ref right);
   std::optional<Region> SolveLinear(Ref left, char mark, Ref right);
@@ -86,6 +88,7 @@ class Comparer {
   bool IsName(Ref ref) const;
   bool IsNameSum(Ref ref) const;
   Ref ValueOf(Ref relation) const;  // kNoRef: it has no value
+  Ref ValueOfIdentity(Ref ref) const;
   Result CompareRelations(Ref a, Ref b);
   Result CompareEquations(Ref a, Ref b);
   std::vector<Ref> Links(Ref relation);
@@ -107,6 +110,7 @@ class Comparer {
   Result CompareBrackets(Ref a, Ref b);
   bool IsListOfRows(Ref ref, size_t rows) const;
   std::vector<Ref> CellsOf(Ref rows) const;
+  Result CompareCases(const Node& x, const Node& y);
   std::optional<Result> CompareMatrices(Ref a, Ref b);
   Result CompareRatios(Ref a, Ref b);
   Result CompareBig(Ref a, Ref b);
@@ -117,6 +121,9 @@ class Comparer {
   bool HasUnitVectors(Ref ref) const;
   std::optional<std::vector<Ref>> Components(Ref ref, size_t size, bool plain_letters);
   std::optional<Result> CompareVectors(Ref a, Ref b);
+  Ref AsMatrix(Ref ref, const Node& matrix);
+  Ref AddTuples(const std::vector<Ref>& kids);
+  Ref ScaleTuple(const std::vector<Ref>& kids);
   Ref Counted(Ref ref, Ref other);
   Ref NormOf(const std::vector<Ref>& elements);
 

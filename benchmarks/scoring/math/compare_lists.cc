@@ -136,6 +136,41 @@ std::vector<Ref> Comparer::CellsOf(Ref rows) const {
   return cells;
 }
 
+// Rows of a value and its condition, in any order; "otherwise" is what the others leave.
+Result Comparer::CompareCases(const Node& x, const Node& y) {
+  const auto rows = static_cast<size_t>(x.rows);
+  if (x.kids.size() != 2 * rows) return CompareUnordered(x.kids, y.kids, "cases");
+  const auto rows_of = [&](const Node& cases, size_t& rest) {
+    std::vector<Ref> out;
+    for (size_t i = 0; i < rows; ++i) {
+      const Ref condition = cases.kids[2 * i + 1];
+      const std::string& words = tree_[condition].text;
+      if (tree_.Is(condition, Kind::kText) && (words == "otherwise" || words == "else")) rest = i;
+      out.push_back(tree_.New(Kind::kBracket, "()", {cases.kids[2 * i], condition}));
+    }
+    return out;
+  };
+  size_t x_rest = rows;
+  size_t y_rest = rows;
+  std::vector<Ref> left = rows_of(x, x_rest);
+  std::vector<Ref> right = rows_of(y, y_rest);
+  if (tree_.full()) return Undecided("budget: nodes");
+  if ((x_rest == rows) == (y_rest == rows)) return CompareUnordered(left, right, "cases");
+  const bool in_left = x_rest < rows;
+  std::vector<Ref>& with = in_left ? left : right;
+  std::vector<Ref>& without = in_left ? right : left;
+  const Ref value = tree_[with[in_left ? x_rest : y_rest]].kids[0];
+  with.erase(with.begin() + static_cast<ptrdiff_t>(in_left ? x_rest : y_rest));
+  for (size_t i = 0; i < rows; ++i) {
+    if (Compare(tree_[without[i]].kids[0], value).outcome != MathOutcome::kEqual) continue;
+    std::vector<Ref> others = without;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+    Result result = CompareUnordered(with, others, "cases");
+    if (result.outcome != MathOutcome::kDifferent) return result;
+  }
+  return Different("cases");
+}
+
 std::optional<Result> Comparer::CompareMatrices(Ref a, Ref b) {
   const bool left = tree_.Is(a, Kind::kMatrix);
   const bool right = tree_.Is(b, Kind::kMatrix);
@@ -143,13 +178,16 @@ std::optional<Result> Comparer::CompareMatrices(Ref a, Ref b) {
   const Node x = tree_[a];
   const Node y = tree_[b];
   if (left && right) {
-    if (x.rows != y.rows) return Different("matrix: shape");
-    if (x.text == "cases" && y.text == "cases") return CompareUnordered(x.kids, y.kids, "cases");
+    if (x.rows != y.rows || x.kids.size() != y.kids.size()) return Different("matrix: shape");
+    if (x.text == "cases" && y.text == "cases") return CompareCases(x, y);
     return CompareInOrder(x.kids, y.kids, "matrix");
   }
   // A row or column against a tuple; one cell against its value.
   const Node& matrix = left ? x : y;
   const Ref other = left ? b : a;
+  if (const Ref written = AsMatrix(other, matrix); written != kNoRef) {
+    return left ? CompareMatrices(a, written) : CompareMatrices(written, b);
+  }
   if (tree_.Is(other, Kind::kBracket) && IsListOfRows(other, static_cast<size_t>(matrix.rows))) {
     const std::vector<Ref> cells = CellsOf(other);
     return left ? CompareInOrder(x.kids, cells, "matrix") : CompareInOrder(cells, y.kids, "matrix");
@@ -303,14 +341,17 @@ Result Comparer::CompareBuilders(Ref a, Ref b) {
   const std::vector<Ref> y = tree_[b].kids;
   Ref condition = y[1];
   Ref element = y[0];
-  // "n" and "n \in N" run by their own letters.
-  const auto letter = [&](Ref ref) {
-    const Node& node = tree_[ref];
-    const Ref name = node.kind == Kind::kRelation && node.text == "e" ? node.kids[0] : ref;
-    return tree_.Is(name, Kind::kSymbol) ? name : kNoRef;
+  // "n", "n \in N" and "2n + 1 | n \in N" run by their own letters.
+  const auto letter = [&](const std::vector<Ref>& builder) {
+    for (const Ref ref : builder) {
+      const Node& node = tree_[ref];
+      const Ref name = node.kind == Kind::kRelation && node.text == "e" ? node.kids[0] : ref;
+      if (tree_.Is(name, Kind::kSymbol)) return name;
+    }
+    return kNoRef;
   };
-  const Ref from = letter(y[0]);
-  const Ref to = letter(x[0]);
+  const Ref from = letter(y);
+  const Ref to = letter(x);
   if (from != kNoRef && to != kNoRef) {
     const std::string name = tree_[from].text;
     condition = tree_.Substitute(y[1], name, to);
@@ -366,6 +407,9 @@ std::optional<Result> Comparer::CompareSpecial(Ref a, Ref b) {
   if (x.kind == Kind::kSetBuilder && y.kind == Kind::kSetBuilder) return CompareBuilders(a, b);
   for (const Kind kind : {Kind::kUnion, Kind::kIntersect, Kind::kMinus, Kind::kSetBuilder, Kind::kNamedSet}) {
     if (!either(kind)) continue;
+    // "R" and "\mathbf{R}" beside \mathbb{R}.
+    const bool letter = either(Kind::kSymbol) && kind == Kind::kNamedSet && x.text == y.text && x.text != "C";
+    if (letter) return Equal("set");
     if (x.kind != y.kind) return Different("set against another form");
     if (kind == Kind::kNamedSet) return x.text == y.text ? Equal("set") : Different("set");
     return kind == Kind::kMinus ? CompareInOrder(x.kids, y.kids, "set") : CompareUnordered(x.kids, y.kids, "set");

@@ -28,6 +28,8 @@ bool Comparer::IsName(Ref ref) const {
     case Kind::kApply:
     case Kind::kText:
       return true;
+    case Kind::kNamedSet:
+      return node.text.size() == 1 && std::string_view("RQZNC").find(node.text[0]) == std::string_view::npos;
     case Kind::kConstant:
       return node.text == "e" || node.text == "i";
     case Kind::kFunction:
@@ -43,7 +45,8 @@ bool Comparer::IsName(Ref ref) const {
     case Kind::kMinus:
       return names();
     case Kind::kMul:
-      // m\angle ABC, f^{-1}(x)
+      // m\angle ABC, f^{-1}(x), (f \circ g)(x)
+      if (node.kids.size() == 2 && tree_[node.kids[0]].text == "compose" && IsName(node.kids[1])) return true;
       return std::all_of(node.kids.begin(), node.kids.end(),
                          [&](Ref kid) {
                            const bool inverse = tree_.Is(kid, Kind::kPow) &&
@@ -62,11 +65,15 @@ bool Comparer::IsName(Ref ref) const {
   }
 }
 
-// m + n, AB + CD, a - b, \frac{a}{b}: names, each as it is, joined by signs and fraction bars.
+// m + n, AB + CD, a - b, \frac{a}{b}, \sin A + \cos^2 B: names, each as it is, joined by signs and fraction bars.
 bool Comparer::IsNameSum(Ref ref) const {
   const Node& node = tree_[ref];
   if (node.kind == Kind::kSymbol || node.kind == Kind::kApply) return true;
-  if (node.kind == Kind::kPow) return tree_.IsNumber(node.kids[1], -1) && IsNameSum(node.kids[0]);
+  if (node.kind == Kind::kFunction) return IsTrigName(node.text) && HasSymbols(tree_, ref);
+  if (node.kind == Kind::kPow) {
+    const bool of_trig = tree_.Is(node.kids[0], Kind::kFunction) && tree_.Is(node.kids[1], Kind::kNumber);
+    return (of_trig || tree_.IsNumber(node.kids[1], -1)) && IsNameSum(node.kids[0]);
+  }
   if (node.kind != Kind::kAdd && node.kind != Kind::kMul) return false;
   return std::all_of(node.kids.begin(), node.kids.end(),
                      [&](Ref kid) { return IsNameSum(kid) || (node.kind == Kind::kMul && tree_.IsNumber(kid, -1)); });
@@ -83,6 +90,13 @@ Ref Comparer::ValueOf(Ref ref) const {
   if (node.text == "=" && plain && IsNameSum(node.kids[0])) return node.kids[1];
   const bool swapped = node.text == "=" && IsName(node.kids[1]) && !HasSymbols(tree_, node.kids[0]);
   return swapped ? node.kids[0] : kNoRef;
+}
+
+// Of an equation that holds for all values, x^2 - 1 = (x - 1)(x + 1), the right side.
+Ref Comparer::ValueOfIdentity(Ref ref) const {
+  const Node& node = tree_[ref];
+  if (node.text != "=" || !IsScalar(node.kids[0]) || !IsScalar(node.kids[1])) return kNoRef;
+  return CompareExactly(tree_, node.kids[0], node.kids[1]) == Exact::kEqual ? node.kids[1] : kNoRef;
 }
 
 // Each pair of neighbours as a relation of its own, pointing from small to large.

@@ -50,13 +50,20 @@ std::string PlainTail(string_view tail) {
 
 // "k \in \mathbb{Z}" at the start of `tail`, up to its end; "" for anything else.
 std::string Membership(string_view tail) {
-  const size_t in = std::min(tail.find("\\in "), tail.find("\\in\\"));
+  const size_t in = std::min(tail.find("\\in "), tail.find("\\in\\"));  // "\in Z", "\in\mathbb{Z}"
   if (in == kNone) return "";
   const size_t from = std::min(tail.find_first_not_of(" }"), in);
   const string_view name = TrimSpaces(tail.substr(from, in - from));
   const bool letter = name.size() == 1 && IsAsciiLetter(name[0]);
   if (!letter && !(name.starts_with('\\') && IsGreek(name.substr(1)))) return "";
   const string_view set = TrimSpaces(tail.substr(in + 3));
+  // \mathbb{Z}, and the same set in other letters.
+  const size_t braced = set.starts_with("\\mathbf{") || set.starts_with("\\mathrm{") ? 8 : 0;
+  if (braced < set.size() && string_view("ZNQRC").find(set[braced]) != kNone &&
+      (braced == 0 || set.substr(braced + 1).starts_with('}'))) {
+    if (set.substr(braced == 0 ? 1 : braced + 2).find_first_not_of(" )}.,") != kNone) return "";
+    return std::string(name) + " \\in \\mathbb{" + set[braced] + "}";
+  }
   if (!set.starts_with("\\mathbb")) return "";
   size_t end = 7;
   int depth = 0;

@@ -21,7 +21,11 @@ bool IsChoiceLetter(char c) { return c >= 'A' && c <= 'J'; }
 bool StandsAlone(string_view text, size_t pos) {
   const auto joined = [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '\'' || c == '_' || c == '^'; };
   if (!IsChoiceLetter(text[pos]) || (pos > 0 && (joined(text[pos - 1]) || text[pos - 1] == '\\'))) return false;
-  if (pos + 1 < text.size() && joined(text[pos + 1])) return false;
+  // "B'dir": a suffix.
+  const bool suffix = text.substr(pos + 1).starts_with("'d") || text.substr(pos + 1).starts_with("'t");
+  if (pos + 1 < text.size() && joined(text[pos + 1]) && !suffix) return false;
+  if (const string_view behind = text.substr(pos + 1); behind.starts_with("}_") || behind.starts_with("}^"))
+    return false;
   const bool word_behind =
       pos + 2 < text.size() && text[pos + 1] == ' ' && text[pos + 2] >= 'a' && text[pos + 2] <= 'z';
   const string_view behind = text.substr(std::min(pos + 2, text.size()));
@@ -37,11 +41,24 @@ bool StandsAlone(string_view text, size_t pos) {
 bool IsRejected(string_view text, size_t pos) {
   size_t end = pos + 1;
   while (end < text.size() && string_view(")*.}").find(text[end]) != string_view::npos) ++end;
+  // "A and C are wrong": what is said behind the last letter of several is said of all.
+  for (bool again = true; again;) {
+    again = false;
+    for (const string_view join : {", and ", ", or ", " and ", " or ", " nor ", ", "}) {
+      const size_t letter = end + join.size();
+      const bool more = text.substr(end).starts_with(join) && letter < text.size() && IsChoiceLetter(text[letter]) &&
+                        (letter + 1 >= text.size() || !IsAsciiLetter(text[letter + 1]));
+      if (!more) continue;
+      end = letter + 1;
+      again = true;
+      break;
+    }
+  }
   const std::string behind = LowerAscii(text.substr(end, 40));
   for (const string_view verb :
        {" is wrong",      " is incorrect",  " is not ",       " is false",   " isn't ",  " is ruled out",
         " is eliminated", " is impossible", " is out",        " is invalid", " is too ", " can't ",
-        " cannot ",       " can not ",      " does not ",     " doesn't ",   " fails",   " are wrong",
+        " cannot ",       " can not ",      " does not ",     " doesn't ",   " fail",    " are wrong",
         " are incorrect", " are not ",      " are ruled out", " was wrong"}) {
     if (behind.starts_with(verb)) return true;
   }
@@ -53,8 +70,9 @@ bool IsRejected(string_view text, size_t pos) {
   for (const string_view noun : {"option ", "choice ", "answer ", "letter "}) {
     if (before.ends_with(noun)) before.remove_suffix(noun.size());
   }
-  for (const string_view verb : {"not ", "n't ", "n't be ", "cannot be ", "eliminate ", "eliminates ", "rule out ",
-                                 "rules out ", "reject ", "rejects ", "exclude ", "excludes ", "unlike "}) {
+  for (const string_view verb :
+       {"not ", "n't ", "n't be ", "cannot be ", "eliminate ", "eliminates ", "rule out ", "rules out ", "reject ",
+        "rejects ", "exclude ", "excludes ", "unlike ", "neither ", "nor "}) {
     if (before.ends_with(verb)) return true;
   }
   return false;
@@ -72,8 +90,9 @@ std::optional<char> FirstAlone(string_view text) {
 // Letters of other alphabets in the order of A, B, C, D.
 std::optional<char> NativeLetter(string_view text) {
   static constexpr string_view kAlphabets[][4] = {
-      {"أ", "ب", "ج", "د"}, {"А", "Б", "В", "Г"}, {"अ", "ब", "स", "द"}, {"ए", "बी", "सी", "डी"}, {"क", "ख", "ग", "घ"},
-      {"ক", "খ", "গ", "ঘ"}, {"ก", "ข", "ค", "ง"}, {"Α", "Β", "Γ", "Δ"}, {"가", "나", "다", "라"}};
+      {"أ", "ب", "ج", "د"},     {"А", "Б", "В", "Г"}, {"अ", "ब", "स", "द"},    {"ए", "बी", "सी", "डी"},
+      {"क", "ख", "ग", "घ"},     {"ক", "খ", "গ", "ঘ"}, {"ก", "ข", "ค", "ง"},    {"Α", "Β", "Γ", "Δ"},
+      {"가", "나", "다", "라"}, {"א", "ב", "ג", "ד"}, {"ア", "イ", "ウ", "エ"}};
   for (const auto& alphabet : kAlphabets) {
     for (size_t i = 0; i < 4; ++i) {
       if (text == alphabet[i]) return static_cast<char>('A' + i);
@@ -177,6 +196,33 @@ std::optional<char> BareChoice(string_view answer) {
   return NativeLetter(text);
 }
 
+namespace {
+
+// The last letter that the text says it chooses ("I choose C", "B is correct").
+std::optional<char> StatedChoice(string_view text) {
+  std::optional<char> out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!Chooses(text, i)) continue;
+    size_t begin = i;
+    while (begin > 0 && string_view("(*{").find(text[begin - 1]) != string_view::npos) --begin;
+    const std::string before = LowerAscii(text.substr(begin > 20 ? begin - 20 : 0, std::min<size_t>(begin, 20)));
+    for (const string_view verb : {"i choose ", "we choose ", "i pick ", "we pick ", "i select ", "go with ",
+                                   "must be ", "i chose ", "选", "选择"}) {
+      if (before.ends_with(verb)) out = text[i];
+    }
+    size_t end = i + 1;
+    while (end < text.size() && string_view(")*.}").find(text[end]) != string_view::npos) ++end;
+    const std::string behind = LowerAscii(text.substr(end, 24));
+    for (const string_view verb : {" is correct", " is right", " is the answer", " is the correct", " is true",
+                                   " is best", " is the best", " is the right", "是正确", "正确"}) {
+      if (behind.starts_with(verb)) out = text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<char> ExtractChoice(string_view text) {
   if (text.size() > kChoiceWindow) text.remove_prefix(text.size() - kChoiceWindow);
   if (const auto boxed = LastBoxed(text, text.size())) return BareChoice(boxed->content);
@@ -189,6 +235,7 @@ std::optional<char> ExtractChoice(string_view text) {
     word = word.substr(0, word.find_first_of(" \n.,*"));
     if (const auto native = NativeLetter(word)) return native;
   }
+  if (const auto stated = StatedChoice(text)) return stated;
   // "B. not A": the letter that the text begins with.
   if (!text.empty() && Chooses(text, 0)) return text[0];
   // The last "(C)", else the last lone letter.

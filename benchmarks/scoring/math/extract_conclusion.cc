@@ -61,6 +61,8 @@ Marks MarksOf(string_view text) {
       if (name == "begin" || name == "end") depth += name == "begin" ? 1 : -1;
       if (name.empty() && depth == 0 && text.substr(i).starts_with("\\\\")) {
         marks = Marks{.row = i + 2, .equals = {}, .before = {}, .other = false};
+      } else if (depth == 0 && (name == "Rightarrow" || name == "implies" || name == "Longrightarrow")) {
+        marks = Marks{.row = end, .equals = {}, .before = {}, .other = false};
       } else if (depth == 0 && name == "equiv") {
         equals(i, end - i);
       } else if (depth == 0) {
@@ -107,11 +109,12 @@ Equation EquationOf(string_view text) {
 
 string_view ConclusionOf(string_view text) {
   string_view formula = Undressed(text);
-  if (formula.starts_with("\\begin{")) {
-    const size_t open = formula.find('}');
-    const string_view name = formula.substr(7, std::min(open, formula.size()) - 7);
+  const size_t open = formula.find('}');
+  const string_view name =
+      formula.starts_with("\\begin{") ? formula.substr(7, std::min(open, formula.size()) - 7) : string_view();
+  if (IsRows(name)) {
     const std::string close = "\\end{" + std::string(name) + "}";
-    if (open == kNone || !IsRows(name) || !formula.ends_with(close)) return text;
+    if (open == kNone || !formula.ends_with(close)) return text;
     formula = Undressed(formula.substr(open + 1, formula.size() - open - 1 - close.size()));
     if (formula.ends_with("\\\\")) formula = Undressed(formula.substr(0, formula.size() - 2));
   }

@@ -30,6 +30,10 @@ struct Phrase {
 std::optional<Phrase> LastPhrase(std::string_view lower, bool strong, size_t from, size_t before);
 // The last number in front of `limit`, with its sign, marks and percent sign.
 std::optional<Phrase> LastPlainNumber(std::string_view text, size_t limit);
+// A digit, or a mark inside of a number, fraction or time.
+bool IsNumberPart(char c);
+// "March 5, 2020", "5th of May", "3 to 2": what the number is a part of.
+Phrase AroundNumber(std::string_view text, Phrase number);
 // The last mathematics that plain text states between `from` and `limit`, which is the last number with what belongs to
 // it: "2√3", "f(x) = x^2 + 1", "[2, 5)", "March 5, 2020", "3 to 2", "1, 2, and 3"; of "16 - 3 - 4 = 9" the result.
 std::optional<Phrase> LastPlain(std::string_view text, size_t from, size_t limit);

@@ -174,7 +174,7 @@ std::vector<Segment> MathSegments(string_view text) {
 bool IsLoneName(string_view segment) {
   std::string plain;
   for (const char c : segment) {
-    if (string_view("$\\()[] {}").find(c) == kNone) plain += c;
+    if (string_view("$\\()[] {},.").find(c) == kNone) plain += c;  // "(a, b)" too
   }
   const bool constant = plain == "pi" || plain == "infty" || plain == "emptyset";
   return plain.size() <= 4 && !constant && std::all_of(plain.begin(), plain.end(), IsAsciiLetter);
@@ -214,6 +214,14 @@ std::string LastExpression(string_view text) {
   const bool again = last < segments.size() && number.has_value() && number->begin > segments[last].end &&
                      SaysAgain(text, number->begin, segments[last].end);
   if (again) number.reset();
+  // "$2\sqrt{3}$, which is approximately $3.464$"
+  const auto decimal = [&](const Segment& s) {
+    return text.substr(s.begin, s.end - s.begin).find_first_not_of("$\() .-0123456789") == kNone;
+  };
+  while (last < segments.size() && last > 0 && decimal(segments[last]) &&
+         SaysAgain(text, segments[last].begin, segments[last - 1].end)) {
+    --last;
+  }
   const size_t value_end =
       std::max(number.has_value() ? number->end : 0, last < segments.size() ? segments[last].end : 0);
   if (const string_view quantity = QuantityUpTo(text, value_end); !quantity.empty() && !again) {
@@ -310,7 +318,8 @@ std::string FromStatement(string_view text) {
     size_t last = 0;
     while (last + 1 < segments.size() && segments[last + 1].begin > segments[last].end &&
            OnlyJoins(text.substr(segments[last].end, segments[last + 1].begin - segments[last].end)) &&
-           text.substr(segments[last].end, segments[last + 1].begin - segments[last].end).find(". ") == kNone) {
+           text.substr(segments[last].end, segments[last + 1].begin - segments[last].end).find(". ") == kNone &&
+           text.substr(segments[last].end, segments[last + 1].begin - segments[last].end).find("\n\n") == kNone) {
       ++last;
     }
     return std::string(text.substr(0, segments[last].end));
@@ -443,11 +452,13 @@ MathAnswer ExtractFrom(string_view text) {
   if (IsWholeAnswer(plain) && !SaysNothing(plain)) {
     if (const string_view word = YesOrNo(plain); !word.empty()) return {std::string(word), "whole text"};
     if (const string_view said = SaidOf(plain); !said.empty()) return {std::string(said), "whole text"};
+    if (const string_view part = ChineseFractionIn(plain); !part.empty()) return {std::string(part), "whole text"};
     return {std::string(TrimSpaces(plain)), "whole text"};
   }
   const bool sentence = plain.find('\n') == kNone && plain.find(". ") == kNone;
   if (const string_view word = YesOrNo(plain); sentence && !word.empty()) return {std::string(word), "last sentence"};
-  std::string last = LastExpression(WithoutDenials(WithoutDrawings(text)));
+  std::string last = LastExpression(WithoutAfterthought(WithoutDenials(WithoutDrawings(text))));
+  if (SaysNothing(last)) last = ChineseFractionIn(text);
   if (!SaysNothing(last)) return {std::move(last), "last expression"};
   return {"", "none"};
 }
@@ -456,8 +467,8 @@ MathAnswer ExtractFrom(string_view text) {
 }  // namespace math
 
 MathAnswer ExtractMathAnswer(std::string_view whole) {
-  const std::string plain = math::WithAsciiForms(whole);
-  const std::string_view text = math::CutSpecialTokens(plain);
+  const std::string plain = math::WithoutCalculator(math::WithAsciiForms(whole));
+  const std::string_view text = math::WithoutProofEnd(math::CutSpecialTokens(plain));
   if (const std::string_view tagged = math::AnswerTag(text); !tagged.empty()) {
     MathAnswer answer = math::ExtractFrom(tagged);
     if (answer.found()) return {std::move(answer.text), "answer tag"};

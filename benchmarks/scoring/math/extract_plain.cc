@@ -37,8 +37,6 @@ struct Token {
   bool function = false;  // takes what follows
 };
 
-bool IsNumberPart(char c) { return IsAsciiDigit(c) || c == '.' || c == ',' || c == '/' || c == ':'; }
-
 struct Sign {
   string_view text;
   Mark mark;
@@ -102,7 +100,7 @@ class PlainLine {
   }
 
   // The last expression that holds a value; several that are one list. `again`: a number behind it only says it again
-  // in decimals.
+  // in decimals, or belongs to the words behind it.
   std::optional<Phrase> Last(bool& again) const {
     std::vector<Phrase> runs;
     for (size_t i = 0; i < tokens_.size();) {
@@ -117,7 +115,9 @@ class PlainLine {
     size_t first = runs.size() - 1;
     while (first > 0 && IsJoin(text_.substr(runs[first - 1].end, runs[first].begin - runs[first - 1].end))) --first;
     if (first + 1 < runs.size() && IsList(runs, first)) return Phrase{runs[first].begin, runs.back().end};
-    return WithoutUnit(WithoutCalculation(runs.back()));
+    const size_t result = LastResult(runs);
+    again = again || result + 1 < runs.size();
+    return WithoutUnit(WithoutCalculation(WithoutBrackets(runs[result])));
   }
 
  private:
@@ -127,6 +127,7 @@ class PlainLine {
     if (IsAsciiLetter(text_[i])) return ScanWord(i);
     if (text_[i] == '\\') return ScanCommand(i);
     if (text_[i] == '.' && i + 1 < end_ && IsAsciiDigit(text_[i + 1])) return ScanNumber(i);
+    if (text_[i] == '!' && IsFactorial(i)) return Push(Mark::kPostfix, i, i + 1);
     if (text_[i] == ',' || text_[i] == ';') return Push(Mark::kComma, i, i + 1);
     for (const Sign& sign : kSigns) {
       if (text_.substr(i).starts_with(sign.text)) return Push(sign.mark, i, i + sign.text.size(), sign.valued);
@@ -159,7 +160,8 @@ class PlainLine {
     while (end < end_ && IsAsciiLetter(text_[end])) ++end;
     const string_view word = text_.substr(i, end - i);
     const bool glued = i > 0 && IsAsciiDigit(text_[i - 1]);
-    const bool constant = word == "pi" || word == "Pi";
+    const bool raised = text_.substr(end).starts_with("\u00b2") || text_.substr(end).starts_with("\u00b3");
+    const bool constant = word == "pi" || word == "Pi" || (word.size() == 1 && raised && !IsUnitLetter(word));
     const bool function = word.size() > 1 && IsFunctionBefore(LowerAscii(word), end);
     // "7 - a small number": the article.
     const bool article = (word == "a" || word == "A" || word == "I") && end + 2 < end_ && text_[end] == ' ' &&
@@ -184,6 +186,15 @@ class PlainLine {
     const bool letter = IsAsciiLetter(text_[next]) && (next + 1 >= end_ || !IsAsciiLetter(text_[next + 1]));
     const bool digit = IsAsciiDigit(text_[next]) && word != "sec" && word != "min" && word != "deg";
     return letter || digit || string_view("(_^\\{").find(text_[next]) != kNone;
+  }
+
+  // "4! ways", "5!/3!"; a sentence that ends in "7!" has a capital behind it, or nothing.
+  bool IsFactorial(size_t i) const {
+    if (i == 0 || i + 1 >= end_ || !(IsAsciiDigit(text_[i - 1]) || text_[i - 1] == ')')) return false;
+    const string_view rest = text_.substr(i + 1);
+    if (string_view("/*=)^!").find(rest[0]) != kNone) return true;
+    if (rest[0] != ' ' || rest.size() < 2) return false;
+    return string_view("=/*+-").find(rest[1]) != kNone || (rest[1] >= 'a' && rest[1] <= 'z');
   }
 
   size_t ScanCommand(size_t i) {
@@ -281,7 +292,8 @@ class PlainLine {
   // What stands between the members of a list.
   static bool IsJoin(string_view gap) {
     const std::string lower = LowerAscii(TrimSpaces(gap));
-    if (gap.size() == lower.size()) return false;  // no blank
+    const bool blank = gap.size() > lower.size();
+    if (!blank && (lower.empty() || static_cast<unsigned char>(lower[0]) < 0x80)) return false;
     const string_view word = lower.starts_with(',') ? TrimSpaces(string_view(lower).substr(1)) : string_view(lower);
     return word.empty() || word == ";" || IsConnective(word);
   }
@@ -345,9 +357,50 @@ class PlainLine {
     if (equals == kNone || equals + 1 >= tokens_.size()) return run;
     const bool mark = tokens_[equals + 1].mark == Mark::kPostfix && equals + 2 < tokens_.size();  // "= %95"
     const Token& next = tokens_[equals + (mark ? 2 : 1)];
+    // "(42/7 = 6)": up to the bracket that closes around it.
+    int depth = 0;
+    for (size_t i = equals + 1; i < tokens_.size() && tokens_[i].begin < run.end; ++i) {
+      depth += tokens_[i].mark == Mark::kOpen ? 1 : tokens_[i].mark == Mark::kClose ? -1 : 0;
+      if (depth < 0) run.end = tokens_[i - 1].end;
+    }
     const bool lone_name = next.mark == Mark::kName && next.end == run.end;
     if (lone_name && left.empty()) return {run.begin, tokens_[equals - 1].end};
     return right.empty() && left.size() < 2 ? Phrase{next.begin, run.end} : run;
+  }
+
+  bool IsResult(const Phrase& run) const {
+    const string_view before = text_.substr(0, text_.substr(0, run.begin).find_last_not_of(" $") + 1);
+    const bool relation = std::any_of(tokens_.begin(), tokens_.end(), [&](const Token& token) {
+      return token.mark == Mark::kRelation && token.begin >= run.begin && token.begin < run.end;
+    });
+    return relation || before.ends_with('=');
+  }
+
+  // "4 + 2 = 6 for 2 tubs and 4 packets": numbers behind a result, in its sentence, that nothing is said to be.
+  size_t LastResult(const std::vector<Phrase>& runs) const {
+    const size_t last = runs.size() - 1;
+    size_t result = last;
+    while (result > 0 && !IsResult(runs[result])) {
+      const string_view gap = text_.substr(runs[result - 1].end, runs[result].begin - runs[result - 1].end);
+      const bool lone =
+          text_.substr(runs[result].begin, runs[result].end - runs[result].begin).find_first_not_of("0123456789.,/") ==
+          kNone;
+      const bool words = std::any_of(gap.begin(), gap.end(), IsAsciiLetter);
+      if (!lone || !words || gap.find(". ") != kNone || gap.find("? ") != kNone || gap.find(',') != kNone) return last;
+      for (const string_view verb :
+           {" is ", " are ", " was ", " will be ", "equal", "so ", "then ", "=", ">", "<", ";", ":"}) {
+        if (gap.find(verb) != kNone) return last;
+      }
+      --result;
+    }
+    return IsResult(runs[result]) ? result : last;
+  }
+
+  // "(10 m²)": what one pair of brackets encloses, unless it is a tuple.
+  Phrase WithoutBrackets(Phrase run) const {
+    if (run.end - run.begin < 3 || text_[run.begin] != '(' || text_[run.end - 1] != ')') return run;
+    const string_view inside = text_.substr(run.begin + 1, run.end - run.begin - 2);
+    return inside.find_first_of(",()") == kNone ? Phrase{run.begin + 1, run.end - 1} : run;
   }
 
   // "12m", "400g".
@@ -378,84 +431,6 @@ class PlainLine {
 
 }  // namespace
 
-// The last number of a text, with its sign, marks and percent sign.
-std::optional<Phrase> LastPlainNumber(string_view text, size_t limit) {
-  size_t end = std::min(limit, text.size());
-  while (end > 0) {
-    while (end > 0 && !IsAsciiDigit(text[end - 1])) --end;
-    if (end == 0) return std::nullopt;
-    size_t begin = end;
-    while (begin > 0 && IsNumberPart(text[begin - 1])) --begin;
-    while (begin < end && (text[begin] == ',' || text[begin] == '/' || text[begin] == ':' ||
-                           (text[begin] == '.' && !(begin + 1 < end && IsAsciiDigit(text[begin + 1]))))) {
-      ++begin;
-    }
-    // Letters in front make it a name.
-    if (begin > 0 && (IsAsciiLetter(text[begin - 1]) || text[begin - 1] == '_' || text[begin - 1] == '^')) {
-      end = begin - 1;
-      continue;
-    }
-    const bool sign = begin > 0 && text[begin - 1] == '-' &&
-                      (begin < 2 || (!IsAsciiDigit(text[begin - 2]) && !IsAsciiLetter(text[begin - 2])));
-    if (end < text.size() && text[end] == '%') ++end;
-    if (text.substr(end).starts_with("\\%")) end += 2;
-    return Phrase{sign ? begin - 1 : begin, end};
-  }
-  return std::nullopt;
-}
-
-namespace {
-
-// What stands between a day and its month: "20 June", "the 5th of May".
-bool IsDayGap(string_view gap) {
-  for (const string_view suffix : {"th", "st", "nd", "rd"}) {
-    if (gap.starts_with(suffix)) gap.remove_prefix(2);
-  }
-  return gap == " " || gap == " of ";
-}
-
-// Behind the month that follows the day at `number`; its end where none does.
-size_t MonthEnd(string_view text, Phrase number) {
-  for (const size_t gap : {size_t{1}, size_t{3}, size_t{4}, size_t{6}}) {
-    const size_t at = number.end + gap;
-    if (at >= text.size() || !IsDayGap(text.substr(number.end, gap))) continue;
-    size_t end = at;
-    while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-    if (end > at + 2 && text[at] >= 'A' && text[at] <= 'Z' &&
-        MonthOf(LowerAscii(text.substr(at, end - at))).has_value()) {
-      return end;
-    }
-  }
-  return number.end;
-}
-
-// "March 5, 2020", "5th of May", "3 to 2": what the last number is a part of.
-Phrase AroundNumber(string_view text, Phrase number) {
-  const size_t from = std::max(text.rfind('\n', number.begin) + 1, number.begin > 24 ? number.begin - 24 : 0);
-  const std::string before = LowerAscii(text.substr(from, number.begin - from));
-  for (size_t i = 0; i < before.size();) {
-    size_t end = i;
-    while (end < before.size() && IsAsciiLetter(before[end])) ++end;
-    const bool month = end > i + 2 && MonthOf(string_view(before).substr(i, end - i)).has_value() && before != "may ";
-    const bool plain = before.find_first_not_of(" ,.0123456789stndrh", end) == kNone;
-    if (month && plain) {
-      size_t begin = from + i;
-      const auto day = LastPlainNumber(text, begin);
-      if (day.has_value() && IsDayGap(text.substr(day->end, begin - day->end))) begin = day->begin;
-      return {begin, number.end};
-    }
-    i = std::max(end, i + 1);
-  }
-  if (const size_t end = MonthEnd(text, number); end > number.end) return {number.begin, end};
-  if (before.ends_with(" to ") && text.find("ratio") < number.begin) {
-    const auto first = LastPlainNumber(text, number.begin - 4);
-    if (first.has_value() && first->end + 4 == number.begin) return {first->begin, number.end};
-  }
-  return number;
-}
-
-}  // namespace
-
 std::optional<Phrase> LastPlain(string_view text, size_t from, size_t limit) {
   limit = std::min(limit, text.size());
   if (from >= limit) return std::nullopt;
@@ -464,7 +439,11 @@ std::optional<Phrase> LastPlain(string_view text, size_t from, size_t limit) {
   // The last line with a digit in it.
   size_t digit = limit;
   while (digit > from && !IsAsciiDigit(text[digit - 1])) --digit;
-  if (digit == from) return std::nullopt;
+  if (digit == from) {
+    const size_t power = std::min(text.rfind("\u00b2", limit - 1), text.rfind("\u00b3", limit - 1));  // "n²" alone
+    if (power == kNone || power < from) return std::nullopt;
+    digit = std::min(power + 2, limit);
+  }
   const size_t line = text.rfind('\n', digit - 1) == kNone ? 0 : text.rfind('\n', digit - 1) + 1;
   const size_t begin = std::max({from, line, digit > kLineBytes ? digit - kLineBytes : 0});
   const size_t end = std::min({text.find('\n', digit), digit + kLineBytes, limit});

@@ -142,10 +142,28 @@ string_view SaidLast(string_view text) {
     lower.resize(std::min(lower.size(), lower.find(reason)));
   }
   const auto said = [&](string_view words) { return text.substr(lower.size() - words.size(), words.size()); };
-  for (const string_view words :
-       {"no solution", "no solutions", "no real solution", "no real solutions", "no integer solutions", "no real roots",
-        "no such number", "no such integers", "does not exist", "do not exist", "is undefined", "is not defined",
-        "infinitely many solutions"}) {
+  for (const string_view words : {"no solution",
+                                  "no solutions",
+                                  "no real solution",
+                                  "no real solutions",
+                                  "no integer solutions",
+                                  "no real roots",
+                                  "no such number",
+                                  "no such integers",
+                                  "does not exist",
+                                  "do not exist",
+                                  "is undefined",
+                                  "is not defined",
+                                  "infinitely many solutions",
+                                  "is all real numbers",
+                                  "is infinity",
+                                  "is negative infinity",
+                                  "is \u221e",
+                                  "is $\\infty$",
+                                  "is e",
+                                  "is $e$",
+                                  "is \u03c0",
+                                  "is $\\pi$"}) {
     if (lower.size() <= words.size() || !lower.ends_with(words)) continue;
     return said(words.starts_with("is ") ? words.substr(3) : words);
   }

@@ -106,6 +106,8 @@ Shape ShapeOf(string_view text) {
       }
       if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
       if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
+      const string_view two = text.substr(i, 2);  // raised digits
+      shape.formula = shape.formula || two == "\u00b2" || two == "\u00b3" || two == "\u00b9";
       shape.digits = shape.digits || IsAsciiDigit(c);
       shape.formula = shape.formula || string_view("$^_=<>+*/[]{}|").find(c) != kNone;
       ++i;
@@ -115,6 +117,15 @@ Shape ShapeOf(string_view text) {
 }
 
 string_view YesOrNo(string_view text) {
+  const std::string start = LowerAscii(text.substr(0, 16));
+  for (const string_view lead : {"so ", "so, ", "thus ", "thus, ", "hence ", "hence, ", "therefore ", "therefore, "}) {
+    const string_view behind = string_view(start).substr(std::min(lead.size(), start.size()));
+    if (start.starts_with(lead) && (behind.starts_with("yes") || behind.starts_with("no") ||
+                                    behind.starts_with("true") || behind.starts_with("fals"))) {
+      text.remove_prefix(lead.size());
+      break;
+    }
+  }
   size_t end = 0;
   while (end < text.size() && IsAsciiLetter(text[end])) ++end;
   const std::string word = LowerAscii(text.substr(0, end));

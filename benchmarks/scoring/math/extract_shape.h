@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace iha::scoring::math {
@@ -35,6 +36,14 @@ bool IsRemark(std::string_view statement);
 bool IsNegated(std::string_view statement);
 // Mathematics, or an answer in words ("twelve", "yes", "Tuesday"): what may take the place of a box in front of it.
 bool StatesValue(std::string_view answer);
+// Without the calculator's marks of GSM8K: "<<9*2=18>>".
+std::string WithoutCalculator(std::string_view text);
+// Without the marks that end a proof: "QED", "\blacksquare".
+std::string_view WithoutProofEnd(std::string_view text);
+// Without what only explains an answer behind it: a reason, a check in brackets, what the answer is not.
+std::string_view WithoutAfterthought(std::string_view text);
+// The last "二分之一" in a text; "" for none.
+std::string_view ChineseFractionIn(std::string_view text);
 // "3 to 2", "7 out of 10".
 bool NumbersJoined(std::string_view text);
 // The content of the last <answer>...</answer>, "" when there is none.

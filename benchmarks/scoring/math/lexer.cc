@@ -252,7 +252,7 @@ class Lexer {
       return end;
     }
     if (name == "begin" || name == "end") return ScanEnvironment(text, end, name == "begin");
-    if (Among(name, {"hspace", "vspace", "mspace", "kern", "hskip", "color", "textcolor"})) {
+    if (Among(name, {"hspace", "vspace", "mspace", "kern", "hskip", "color", "textcolor", "leftroot", "uproot"})) {
       const size_t open = SkipBlanks(text, end);
       const size_t close = open < text.size() && text[open] == '{' ? Closing(text, open) : string_view::npos;
       Widen(Gap::kWide);
@@ -286,7 +286,7 @@ class Lexer {
       }
       return end;
     }
-    Push(Tok::kCommand, name);
+    Push(Tok::kCommand, name == "lnot" ? string_view("neg") : name);
     return end;
   }
 
@@ -344,7 +344,9 @@ class Lexer {
     depth_ += begin ? 1 : -1;
     depth_ = std::max(depth_, 0);
     const bool system = begin && std::exchange(system_, false);
-    Push(begin ? Tok::kBegin : Tok::kEndEnv, system ? string_view("cases") : name);
+    // "align cases": its rows are joined like those of align first.
+    const bool aligned = name.starts_with("align") || name.starts_with("gather") || name == "split";
+    Push(begin ? Tok::kBegin : Tok::kEndEnv, system ? string_view(aligned ? "align cases" : "cases") : name);
     if (begin && (name == "array" || name == "tabular")) {
       at = SkipBlanks(text, at);
       const size_t columns = at < text.size() && text[at] == '{' ? Closing(text, at) : string_view::npos;
@@ -454,15 +456,19 @@ bool IsUnitProduct(string_view text) {
       size_t end = i;
       while (end < text.size() && IsAsciiLetter(text[end])) ++end;
       const string_view word = text.substr(i, end - i);
-      if (!IsUnitLetter(word) && !IsUnit(LowerAscii(word))) return false;
+      const bool prefix = (word == "k" || word == "M") && text.substr(end).starts_with("\\Omega");
+      if (!prefix && !IsUnitLetter(word) && !IsUnit(LowerAscii(word))) return false;
       any = true;
       i = end;
     } else if (text[i] == '\\') {
       size_t end = i + 1;
       while (end < text.size() && IsAsciiLetter(text[end])) ++end;
-      if (end > i + 1 && !Among(text.substr(i + 1, end - i - 1), {"cdot", "times", "text", "mathrm"})) return false;
+      if (end > i + 1 &&
+          !Among(text.substr(i + 1, end - i - 1), {"cdot", "times", "text", "mathrm", "Omega", "left", "right"})) {
+        return false;
+      }
       i = std::max(end, i + 2);
-    } else if (string_view(" ^{}-/.*0123456789").find(text[i]) == string_view::npos) {
+    } else if (string_view(" ^{}()-/.*0123456789").find(text[i]) == string_view::npos) {
       return false;
     } else {
       ++i;

@@ -191,6 +191,26 @@ void DropRemark(std::string& text) {
   text.erase(begin, (braced ? end : close + 1) - begin);
 }
 
+// "twelve (12)", "12 (twelve) apples": a number said again in brackets.
+void DropRestated(std::string& text) {
+  for (size_t open = text.find('('), i = 0; open != kNone && i < kMaxRewrites; open = text.find('(', open + 1), ++i) {
+    const size_t close = text.find(')', open);
+    if (close == kNone || close - open > kLongestRemark || open == 0) return;
+    string_view inside = TrimSpaces(string_view(text).substr(open + 1, close - open - 1));
+    string_view before = TrimSpaces(string_view(text).substr(0, open));
+    if (inside.ends_with("\\right")) inside.remove_suffix(6);
+    const size_t from = before.ends_with("\\left") ? open - 5 : open;
+    if (from < open) before = TrimSpaces(before.substr(0, from));
+    before = TrimSpaces(before.substr(std::min(before.find_first_not_of('$'), before.size())));
+    const bool number = !inside.empty() && DigitsAt(inside, 0) == inside.size();
+    const string_view digits = number ? inside : before;
+    const auto words = NumberWord(LowerAscii(number ? before : inside));
+    if (!words.has_value() || DigitsAt(digits, 0) != digits.size() || digits != std::to_string(*words)) continue;
+    text.erase(from, close + 1 - from);
+    return;
+  }
+}
+
 // "US\$40", "R\$ 30", "US$40": the letters in front of the sign.
 void DropCurrencyLetters(std::string& text) {
   size_t at = text.find('$');
@@ -333,7 +353,7 @@ void PlainBrackets(std::string& text) {
   if (text[first] == '<' && text[last] == '>' && inside.find(',') != kNone && inside.find_first_of("<>") == kNone) {
     text = "\\langle " + std::string(inside) + "\\rangle ";
   } else if (text[first] == '{' && text[last] == '}' && inside.find_first_of("|:") != kNone &&
-             inside.find_first_of("{}\\") == kNone) {
+             inside.find_first_of("{}\\") == kNone && std::any_of(inside.begin(), inside.end(), IsAsciiLetter)) {
     text = "\\{" + std::string(inside) + "\\}";
   }
 }
@@ -360,6 +380,7 @@ std::string PlainMarkup(string_view raw) {
   AboutAsMark(text);
   if (text.find("\\approx") != kNone) JoinAbout(text);
   if (text.find(')') != kNone) {
+    DropRestated(text);
     DropRemark(text);
     BracketedPeriod(text);
   }

@@ -64,14 +64,29 @@ bool OneNumber(const Tree& tree, Ref ref) {
          kind == Kind::kAdd || kind == Kind::kConstant || kind == Kind::kFunction || kind == Kind::kDegree;
 }
 
-// "5 m", "10 m/s^2" without the letters of its unit; "" when it ends otherwise.
+// "5 m", "3\times 10^8 m/s" without the letters of its unit; "" when it ends otherwise.
 std::string WithoutUnitLetter(std::string_view cleaned) {
   const std::string_view text = TrimSpaces(cleaned);
-  const size_t letter = text.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-  if (letter == std::string_view::npos || letter < 2 || !IsAsciiSpace(text[letter - 1])) return "";
-  const std::string_view value = TrimSpaces(text.substr(0, letter));
-  if (value.empty() || value.find('\\') != std::string_view::npos || !IsAsciiDigit(value.back())) return "";
-  return IsUnitProduct(text.substr(letter)) ? std::string(value) : "";
+  for (size_t i = 1; i + 1 < text.size(); ++i) {
+    const char before = text[i - 1];
+    const bool value = IsAsciiDigit(before) || before == '}' || before == ')';
+    if (!value || !IsAsciiSpace(text[i]) || !IsAsciiLetter(text[i + 1])) continue;
+    if (IsUnitProduct(text.substr(i + 1))) return std::string(text.substr(0, i));
+  }
+  return "";
+}
+
+// "0.25 (25\%)": what stands before and in the brackets at the end.
+std::optional<std::pair<std::string, std::string>> Restated(std::string_view cleaned) {
+  const std::string_view text = TrimSpaces(cleaned);
+  const size_t open = text.ends_with(')') ? text.rfind('(') : std::string_view::npos;
+  if (open == std::string_view::npos) return std::nullopt;
+  std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+  std::string_view before = text.substr(0, open);
+  if (inside.ends_with("\\right")) inside.remove_suffix(6);
+  if (before.ends_with("\\left")) before.remove_suffix(5);
+  if (before.size() < 2 || !IsAsciiSpace(before.back())) return std::nullopt;
+  return std::pair(std::string(TrimSpaces(before)), std::string(inside));
 }
 
 // The other readings of commas, dates and unit letters that the two forms allow (docs/grading.md, rules `commas`,
@@ -100,6 +115,18 @@ class OtherReadings {
     return parsed.ok ? comparer_.Rewrite(parsed.root) : kNoRef;
   }
 
+  // `value`, where `again` says it once more as a percentage or a decimal; kNoRef for anything else.
+  Ref Twice(std::string_view value, std::string_view again) {
+    const Ref first = Again(value, Commas::kThousands);
+    const Ref second = first == kNoRef ? kNoRef : Again(again, Commas::kThousands);
+    if (second == kNoRef || HasSymbols(tree_, first) || tree_.kind(first) == Kind::kBracket) return kNoRef;
+    const auto decimal = [&](Ref ref) {
+      return tree_.Is(ref, Kind::kPercent) || (tree_.Is(ref, Kind::kNumber) && tree_[ref].digits > 0);
+    };
+    const bool other_form = decimal(first) != decimal(second) || tree_.kind(first) != tree_.kind(second);
+    return other_form && comparer_.Compare(first, second).outcome == MathOutcome::kEqual ? first : kNoRef;
+  }
+
   std::vector<std::pair<std::string, Ref>> Readings(const Side& side, const Side& other) {
     std::vector<std::pair<std::string, Ref>> out;
     const auto holds = [&](Kind kind) { return Contains(tree_, other.root, kind); };
@@ -124,7 +151,8 @@ class OtherReadings {
     if (tree_.Is(other.root, Kind::kDate)) {
       for (const Ref date : NumericDates(tree_, side.cleaned)) out.emplace_back("", date);
     }
-    if (tree_.Is(other.root, Kind::kNumber) && !tree_.Is(side.root, Kind::kNumber)) {
+    if (const auto restated = Restated(side.cleaned)) out.emplace_back("", Twice(restated->first, restated->second));
+    if (OneNumber(tree_, other.root) && !HasSymbols(tree_, other.root) && !tree_.Is(side.root, Kind::kNumber)) {
       if (const std::string value = WithoutUnitLetter(side.cleaned); !value.empty()) {
         out.emplace_back("units: ", Again(value, Commas::kThousands));
       }

@@ -32,8 +32,11 @@ bool ExactRoot(const Rational& value, int64_t index, Rational& out) {
   return true;
 }
 
-bool Commutes(Kind kind) {
-  return kind == Kind::kAdd || kind == Kind::kMul || kind == Kind::kSet || kind == Kind::kUnion ||
+bool Commutes(const Node& node) {
+  const Kind kind = node.kind;
+  const bool function =
+      kind == Kind::kFunction && (node.text == "gcd" || node.text == "lcm" || node.text == "max" || node.text == "min");
+  return function || kind == Kind::kAdd || kind == Kind::kMul || kind == Kind::kSet || kind == Kind::kUnion ||
          kind == Kind::kIntersect;
 }
 
@@ -238,7 +241,7 @@ std::string Tree::Key(Ref ref) const {
   std::vector<std::string> keys;
   keys.reserve(node.kids.size());
   for (const Ref kid : node.kids) keys.push_back(Key(kid));
-  if (Commutes(node.kind)) std::sort(keys.begin(), keys.end());
+  if (Commutes(node)) std::sort(keys.begin(), keys.end());
   for (const std::string& key : keys) {
     out += key;
     out += ',';

@@ -40,7 +40,7 @@ Ref Parser::ParseCommandNamed(const std::string& name) {
     --pos_;
     return kNoRef;
   };
-  if (Among(name, {"frac", "dfrac", "tfrac", "cfrac"})) return ParseFraction();
+  if (Among(name, {"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "flatfrac"})) return ParseFraction();
   if (Among(name, {"binom", "dbinom", "tbinom"})) {
     if (IsChar('(')) return ParseFunction("binom");
     const Ref n = ParseArgument(false);
@@ -56,11 +56,19 @@ Ref Parser::ParseCommandNamed(const std::string& name) {
   if (name == "infty") return tree_.New(Kind::kConstant, "inf", {});
   if (name == "emptyset" || name == "varnothing") return tree_.New(Kind::kSet, "", {});
   if (name == "mathbb" || name == "Bbb") return ParseBlackboard();
+  if (Among(name, {"R", "Q", "Z", "N", "C"})) {
+    --pos_;
+    tokens_[pos_].kind = Tok::kWord;
+    return ParseBlackboard();
+  }
   if (Among(name, {"dots", "ldots", "cdots", "vdots", "ddots", "dotsc"})) return tree_.New(Kind::kDots, "", {});
   if (name == "{" || name == "lbrace") return back(), ParseSet();
   if (name == "langle") return back(), ParseBracket();
   if (name == "lfloor") return back(), ParseDelimited("rfloor", "floor");
   if (name == "lceil") return back(), ParseDelimited("rceil", "ceil");
+  for (const string_view other : {"tg", "ctg", "arctg", "arcctg"}) {
+    if (name == other) return ParseFunction(std::string(*PlainCommand(other)));
+  }
   if (name == "lvert") return back(), ParseDelimited("rvert", "abs");
   if (name == "lVert") return back(), ParseDelimited("rVert", "norm");
   if (name == "|" || name == "Vert") return back(), ParseDelimited(name, "norm");
@@ -108,7 +116,9 @@ Ref Parser::ParseArgument(bool whole_number) {
   }
   if (At().kind == Tok::kWord) {
     const std::string word = At().text;
-    if (word.size() > 1 && PlainCommand(word).has_value()) return ParseWord();
+    // "\frac lg" is l over g.
+    const bool letters = !whole_number && word.size() == 2 && word != "pi";
+    if (word.size() > 1 && !letters && PlainCommand(word).has_value()) return ParseWord();
     const std::string name = TakeCharacter();
     if (name == "e" || name == "i") return tree_.New(Kind::kConstant, name, {});
     return tree_.New(Kind::kSymbol, name, {});
@@ -389,11 +399,12 @@ Ref Parser::ParseBlackboard() {
   if (IsChar('^') || IsChar('_')) {
     name += At().text;
     Next();
-    if (IsChar('+') || IsChar('-')) {
+    const auto sign = [&](size_t ahead) { return IsChar('+', ahead) || IsChar('-', ahead) || IsChar('*', ahead); };
+    if (sign(0)) {
       name += At().text;
       Next();
     } else {
-      const size_t open = IsChar('{') && (IsChar('+', 1) || IsChar('-', 1)) && IsChar('}', 2) ? 1 : 0;
+      const size_t open = IsChar('{') && sign(1) && IsChar('}', 2) ? 1 : 0;
       if (open == 1) {
         name += At(1).text;
         pos_ += 3;
@@ -407,6 +418,8 @@ Ref Parser::ParseBlackboard() {
       }
     }
   }
+  // The whole numbers above zero have many names.
+  if (Among(name, {"N^*", "N^+", "N_+", "N_>", "Z_+", "Z_>"})) name = "Z^+";
   return tree_.New(Kind::kNamedSet, std::move(name), {});
 }
 

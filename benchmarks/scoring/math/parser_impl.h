@@ -37,6 +37,7 @@ class Parser {
   Ref PackItems(std::vector<Ref> items, std::string mark);
   Ref PackGroups(std::vector<Ref> groups);
   Ref ParseItem();
+  Ref ParseMembers();
   void SkipLeadingText();
   char RelationMark(size_t& tokens) const;
   Ref ParseSetExpression();
@@ -46,6 +47,7 @@ class Parser {
   // parser_terms.cc: sums, products, powers, units
   Ref ParseAdditive();
   Ref ParseTerm();
+  bool IsPartOfPercent(Ref above, Ref below) const;
   Ref ParseFactor();
   Ref ParsePostfix(Ref base, bool from_number);
   Ref ParseScript();  // behind ^ or _
@@ -84,6 +86,7 @@ class Parser {
   Ref ParseDelimited(std::string_view close, std::string function);
   Ref ParseBars();
   void JoinAlignedRows();
+  bool HasRelationColumn();
   Ref ParseMatrix();
 
   // parser_bases.cc: numbers in other bases

@@ -311,6 +311,15 @@ void Parser::SkipLeadingText() {
   }
 }
 
+// Behind \in: "{1, 2}" without backslashes, and the sets of numbers in other letters than \mathbb. kNoRef, with nothing
+// read, for anything else.
+Ref Parser::ParseMembers() {
+  if (IsChar('{') && IsPointBehind()) return ParseSet();
+  const bool letter = At().kind == Tok::kWord && At().text.size() == 1 &&
+                      string_view("RQZNC").find(At().text[0]) != string_view::npos && !IsChar('(', 1);
+  return letter ? ParseBlackboard() : kNoRef;
+}
+
 Ref Parser::ParseItem() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
@@ -328,7 +337,8 @@ Ref Parser::ParseItem() {
     pos_ += tokens;
   }
   while (!failed_) {
-    Ref member = ParseSetExpression();
+    Ref member = (mark == 'e' || mark == 'n') ? ParseMembers() : kNoRef;
+    if (member == kNoRef && !failed_) member = ParseSetExpression();
     if (member != kNoRef) member = ParseModulus(member);
     if (member == kNoRef) return failed_ ? kNoRef : Fail("operand");
     members.push_back(member);
@@ -346,8 +356,8 @@ Ref Parser::ParseItem() {
 
 Ref Parser::ParseModulus(Ref value) {
   if (!IsCommand("pmod") && !IsCommand("mod") && !IsCommand("bmod")) {
-    const bool parenthesised =
-        IsChar('(') && (IsCommand("mod", 1) || (At(1).kind == Tok::kWord && At(1).text == "mod"));
+    const bool parenthesised = IsChar('(') && (IsCommand("mod", 1) || IsCommand("bmod", 1) ||
+                                               (At(1).kind == Tok::kWord && At(1).text == "mod"));
     const bool word = At().kind == Tok::kWord && At().text == "mod";
     if (!parenthesised && !word) return value;
     Next();

@@ -57,6 +57,19 @@ Ref Parser::ParseSymbol(std::string name) {
       if (chosen == kNoRef) return failed_ ? kNoRef : Fail("choice");
       return tree_.New(Kind::kFunction, "binom", {script, chosen});
     }
+    // A_n^k, P_n^k of whole numbers: arrangements.
+    if ((name == "A" || name == "P") && IsChar('^') && tree_.Is(script, Kind::kNumber)) {
+      const size_t braced = IsChar('{', 1) ? 1 : 0;
+      const auto chosen = IsInteger(1 + braced) && (braced == 0 || IsChar('}', 3))
+                              ? Rational::ParseDecimal(At(1 + braced).text)
+                              : std::nullopt;
+      const Rational n = tree_[script].value;
+      if (chosen.has_value() && n.IsInteger() && n > Rational(1) && *chosen <= n && chosen->Sign() >= 0) {
+        pos_ += braced == 1 ? 4 : 2;
+        return tree_.Div(tree_.New(Kind::kFunction, "fact", {script}),
+                         tree_.New(Kind::kFunction, "fact", {tree_.Number(n - *chosen)}));
+      }
+    }
     if (tree_.Is(script, Kind::kAdd) || tree_.Is(script, Kind::kMul)) {
       return tree_.New(Kind::kApply, name + "_", {script});
     }
@@ -312,7 +325,10 @@ Ref Parser::ParseDelimited(string_view close, std::string function) {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
   Next();
+  const bool same = close == "|" || close == "Vert";  // opens and closes alike
+  bars_ += same ? 1 : 0;
   const Ref inside = ParseList(false);
+  bars_ -= same ? 1 : 0;
   if (inside == kNoRef) return failed_ ? kNoRef : Fail("operand");
   if (!IsCommand(close)) return Fail("unclosed delimiter");
   Next();
@@ -354,12 +370,29 @@ void Parser::JoinAlignedRows() {
   }
 }
 
+// "x & = & 2": a column of relations makes the rows statements. Looks at the first row.
+bool Parser::HasRelationColumn() {
+  const size_t here = pos_;
+  bool found = false;
+  for (size_t i = here; i + 2 < tokens_.size() && !found; ++i) {
+    const Tok kind = tokens_[i].kind;
+    if (kind == Tok::kNewRow || kind == Tok::kEndEnv || kind == Tok::kBegin) break;
+    if (kind != Tok::kChar || tokens_[i].text != "&") continue;
+    pos_ = i + 1;
+    size_t length = 0;
+    found = RelationMark(length) != '\0' && IsChar('&', length);
+  }
+  pos_ = here;
+  return found;
+}
+
 Ref Parser::ParseMatrix() {
   const Depth depth(*this);
   if (TooDeep()) return Fail("nested too deep");
   const std::string name = At().text;
   Next();
-  if (name.starts_with("align") || name.starts_with("gather") || name == "split" || name.starts_with("eqnarray")) {
+  if (name.starts_with("align") || name.starts_with("gather") || name == "split" || name.starts_with("eqnarray") ||
+      HasRelationColumn()) {
     JoinAlignedRows();
   }
   std::vector<Ref> elements;
@@ -389,6 +422,7 @@ Ref Parser::ParseMatrix() {
     const Ref element = ParseList(false);
     if (element == kNoRef) return failed_ ? kNoRef : Fail("element");
     row.push_back(element);
+    if (IsChar('.') && (At(1).kind == Tok::kNewRow || At(1).kind == Tok::kEndEnv)) Next();
     if (!IsChar('&') && At().kind != Tok::kNewRow && At().kind != Tok::kEndEnv) return Fail("element");
   }
   if (failed_ || !finish_row()) return failed_ ? kNoRef : Fail("uneven rows");
@@ -398,7 +432,7 @@ Ref Parser::ParseMatrix() {
   if (!matrix) {
     // cases, align, equation: rows of statements; one cell is itself.
     if (elements.size() == 1) return elements[0];
-    if (name == "cases") return tree_.Matrix("cases", rows, std::move(elements));
+    if (name.ends_with("cases")) return tree_.Matrix("cases", rows, std::move(elements));
     return tree_.New(Kind::kList, ",", std::move(elements));
   }
   const std::string delimiter = name == "vmatrix" ? "v" : name == "Vmatrix" ? "V" : "p";

@@ -88,8 +88,8 @@ bool Parser::StartsFactorCommand(string_view name) const {
                        "bmod",  "choose", "over",   "}",      "rangle",   "rfloor",        "rceil",     "rvert",
                        "rVert", "rbrace", "%",      "colon",  "to",       "mid",           "wedge",     "vee",
                        "land",  "lor",    "&",      "circ",   "degree",   "bullet",        "{",         "lbrace",
-                       "#",     "not",    "_",      "|",      "prime",    "implies"}) ||
-         (name == "|" && bars_ == 0);
+                       "#",     "not",    "_",      "|",      "prime",    "implies",       "Vert"}) ||
+         ((name == "|" || name == "Vert") && bars_ == 0);
 }
 
 // "[" behind which nothing can stand that a bracket holds: the end of "[2, 5[".
@@ -114,7 +114,7 @@ bool Parser::StartsFactor() const {
       return StartsFactorCommand(token.text);
     case Tok::kChar:
       if (token.text[0] == '(') {
-        return !IsCommand("mod", 1) && !(At(1).kind == Tok::kWord && At(1).text == "mod");
+        return !IsCommand("mod", 1) && !IsCommand("bmod", 1) && !(At(1).kind == Tok::kWord && At(1).text == "mod");
       }
       if (token.text[0] == '|') return bars_ == 0 && !bar_stops_;
       return token.text[0] == '{' || (token.text[0] == '[' && !reversed_ && !ClosesHalfOpen());
@@ -129,7 +129,9 @@ bool Parser::IsUnitToken(bool behind_number) const {
     const std::string word = LowerAscii(token.text);
     return !IsConnective(word) && !IsPercentWord(word) && !MultiplierOf(word).has_value();
   }
-  if (token.kind == Tok::kOther && behind_number) return !IsConnective(token.text);
+  if (token.kind == Tok::kOther && behind_number) {
+    return !IsConnective(token.text) && !MultiplierOf(token.text).has_value();
+  }
   if (behind_number && token.kind == Tok::kCommand) {
     // Ohm, and micro in front of a unit.
     return (token.text == "Omega" && At(1).kind == Tok::kEnd) || (token.text == "mu" && At(1).kind == Tok::kText);
@@ -149,6 +151,8 @@ bool Parser::SkipUnits(std::vector<Ref>& factors) {
   const Ref last = factors.back();
   const bool numeric = !HasSymbols(tree_, last);
   const size_t begin = pos_;
+  // "12/\text{hour}"
+  if (numeric && IsChar('/') && At(1).kind == Tok::kText && IsUnit(LowerAscii(At(1).text))) pos_ += 2;
   while (IsUnitToken(numeric) || (numeric && AtCurrencyBehind())) {
     if (factors.size() == 1 && (tree_.Is(last, Kind::kSymbol) || tree_.Is(last, Kind::kText))) {
       Fail("words behind a symbol");
@@ -187,6 +191,12 @@ Ref Parser::ApplyScientific(Ref literal, Ref power) {
   const auto exponent = static_cast<int32_t>(zeros.size() - 1) * (slash == std::string::npos ? 1 : -1);
   return tree_.Literal(tree_[literal].value * tree_[power].value, tree_[literal].digits,
                        tree_[literal].unit + exponent);
+}
+
+// "1/2%" is half a percent.
+bool Parser::IsPartOfPercent(Ref above, Ref below) const {
+  const auto whole = [&](Ref ref) { return tree_.Is(ref, Kind::kNumber) && tree_[ref].value.IsInteger(); };
+  return whole(above) && tree_.Is(below, Kind::kPercent) && whole(tree_[below].kids[0]);
 }
 
 Ref Parser::ParseTerm() {
@@ -236,8 +246,12 @@ Ref Parser::ParseTerm() {
     Ref factor = ParseFactor();
     if (factor == kNoRef) return failed_ ? kNoRef : Fail("factor");
     if (negative) factor = tree_.Neg(factor);
-    if (divide) factor = tree_.Pow(factor, tree_.Number(Rational(-1)));
     const Ref last = factors.back();
+    if (divide && IsPartOfPercent(last, factor)) {
+      factors.back() = tree_.New(Kind::kPercent, "", {tree_.Div(last, tree_[factor].kids[0])});
+      continue;
+    }
+    if (divide) factor = tree_.Pow(factor, tree_.Number(Rational(-1)));
     if (power_of_ten && explicit_times && tree_.Is(factor, Kind::kNumber) && tree_[last].digits >= 0) {
       factors.back() = ApplyScientific(last, factor);
     } else {
@@ -302,6 +316,10 @@ Ref Parser::ParseExponent(Ref base) {
     pos_ += brace == 0 ? 1 : 3;
     return tree_.Is(base, Kind::kSymbol) ? ParseSymbol(tree_[base].text + "'") : Fail("prime");
   }
+  if (tree_.Is(base, Kind::kSymbol) && IsChar('*', brace) && closes) {
+    pos_ += brace == 0 ? 1 : 3;
+    return ParseSymbol(tree_[base].text + "*");
+  }
   const Ref exponent = ParseScript();
   if (exponent == kNoRef) return failed_ ? kNoRef : Fail("exponent");
   if (IsChar('^') || (IsChar('*') && IsChar('*', 1))) {
@@ -362,9 +380,14 @@ Ref Parser::ParsePostfix(Ref base, bool from_number) {
     } else if (IsCommand("degree")) {
       Next();
       base = tree_.New(Kind::kDegree, "", {base});
-    } else if (At().kind == Tok::kText && MultiplierOf(LowerAscii(At().text)).has_value()) {
+    } else if ((At().kind == Tok::kText || At().kind == Tok::kOther) &&
+               MultiplierOf(LowerAscii(At().text)).has_value()) {
       base = tree_.Mul({base, tree_.Number(Rational(*MultiplierOf(LowerAscii(At().text))))});
       Next();
+    } else if (const size_t braced = IsChar('{', 1) ? 1 : 0;
+               IsChar('_') && (IsCommand("max", 1 + braced) || IsCommand("min", 1 + braced)) &&
+               (braced == 0 || IsChar('}', 3))) {
+      pos_ += braced == 0 ? 2 : 4;  // "f(x)_{\max}": the value that the function has there
     } else if (IsChar('_') && tree_.Is(base, Kind::kBracket)) {
       return Fail("subscript of a bracket");
     } else if (int minutes = 0; tree_.Is(base, Kind::kDegree) && tree_.Is(tree_[base].kids[0], Kind::kNumber) &&

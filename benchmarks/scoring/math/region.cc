@@ -201,6 +201,21 @@ std::optional<Region> Comparer::RayOf(const std::string& variable, char mark, Re
 
 std::optional<Region> Comparer::RegionOfRelation(Ref ref) {
   const Node node = tree_[ref];
+  // "x \ne \pm 3": neither of the two.
+  std::vector<Ref> excluded;
+  if (node.text == "!" && ExpandSigns(node.kids[1], excluded)) {
+    for (Ref& value : excluded) value = tree_.New(Kind::kRelation, "!", {node.kids[0], value});
+    return RegionOfList(excluded, "and");
+  }
+  // "D = \mathbb{R} \setminus \{0\}": a name of the set, not of what lies in it.
+  const Kind kind = tree_.kind(node.kids.back());
+  const bool set = kind == Kind::kUnion || kind == Kind::kMinus || kind == Kind::kSetBuilder ||
+                   kind == Kind::kBracket || kind == Kind::kNamedSet;
+  if (node.text == "=" && set && IsName(node.kids[0])) {
+    auto region = RegionOf(node.kids[1]);
+    if (region.has_value()) region->variable = "=" + tree_.Key(node.kids[0]);
+    return region;
+  }
   std::optional<Region> out;
   for (size_t i = 0; i < node.text.size(); ++i) {
     std::optional<Region> link;
@@ -251,6 +266,10 @@ std::optional<Region> Comparer::RegionOfNamedSet(const std::string& name) {
   if (name.size() != 3 || name[0] != 'R') return std::nullopt;
   const char sign = name[2];
   const End end{.infinite = 0, .value = tree_.Number(Rational(0)), .closed = sign == 'g' || sign == 'l'};
+  if (sign == '*') {
+    region.pieces = {{Infinite(-1), end}, {end, Infinite(1)}};
+    return region;
+  }
   if (sign == '+' || sign == '>' || sign == 'g') {
     region.pieces.push_back({end, Infinite(1)});
   } else if (sign == '-' || sign == '<' || sign == 'l') {
@@ -278,6 +297,28 @@ std::optional<Region> Comparer::RegionOfBuilder(const Node& builder) {
   return region;
 }
 
+std::optional<Region> Comparer::RegionOfPoints(const std::vector<Ref>& values) {
+  Region region;
+  for (const Ref value : values) {
+    if (!IsScalar(value) || HasSymbols(tree_, value) || InfinitySign(value) != 0) return std::nullopt;
+    const End end{.infinite = 0, .value = value, .closed = true};
+    region.pieces.push_back({end, end});
+  }
+  return Canonical(std::move(region));
+}
+
+std::optional<Region> Comparer::RegionOfJoined(const std::vector<Ref>& sets, bool intersect) {
+  std::optional<Region> out;
+  for (const Ref set : sets) {
+    const auto part = RegionOf(set);
+    if (!part.has_value()) return std::nullopt;
+    out = out.has_value() ? Join(*out, *part, intersect) : part;
+    if (!out.has_value()) return std::nullopt;
+  }
+  if (out.has_value()) out->explicit_set = true;
+  return out;
+}
+
 std::optional<Region> Comparer::RegionOf(Ref ref) {
   if (ref == kNoRef) return std::nullopt;
   const Node node = tree_[ref];
@@ -288,31 +329,15 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
       return RegionOfRelation(ref);
     case Kind::kList:
       return RegionOfList(node.kids, node.text);
-    case Kind::kSet: {
-      Region region;
-      for (const Ref kid : node.kids) {
-        if (!IsScalar(kid) || HasSymbols(tree_, kid) || InfinitySign(kid) != 0) return std::nullopt;
-        const End end{.infinite = 0, .value = kid, .closed = true};
-        region.pieces.push_back({end, end});
-      }
-      return Canonical(std::move(region));
-    }
+    case Kind::kSet:
+      return RegionOfPoints(node.kids);
     case Kind::kNamedSet:
       return RegionOfNamedSet(node.text);
     case Kind::kSetBuilder:
       return RegionOfBuilder(node);
     case Kind::kUnion:
-    case Kind::kIntersect: {
-      std::optional<Region> out;
-      for (const Ref kid : node.kids) {
-        const auto part = RegionOf(kid);
-        if (!part.has_value()) return std::nullopt;
-        out = out.has_value() ? Join(*out, *part, node.kind == Kind::kIntersect) : part;
-        if (!out.has_value()) return std::nullopt;
-      }
-      if (out.has_value()) out->explicit_set = true;
-      return out;
-    }
+    case Kind::kIntersect:
+      return RegionOfJoined(node.kids, node.kind == Kind::kIntersect);
     case Kind::kMinus: {
       const auto whole = RegionOf(node.kids[0]);
       const auto hole = whole.has_value() ? RegionOf(node.kids[1]) : std::nullopt;
@@ -377,8 +402,8 @@ std::optional<Result> Comparer::CompareRegions(Ref a, Ref b) {
   if (!left.has_value()) return std::nullopt;
   const auto right = RegionOf(b);
   if (!right.has_value() || !(left->explicit_set || right->explicit_set)) return std::nullopt;
-  const bool unnamed =
-      left->variable.empty() || right->variable.empty() || left->variable == "?" || right->variable == "?";
+  const bool unnamed = left->variable.empty() || right->variable.empty() || left->variable == "?" ||
+                       right->variable == "?" || left->variable.starts_with('=') != right->variable.starts_with('=');
   if (!unnamed && left->variable != right->variable) return Different("region of another name");
   return ComparePieces(*left, *right);
 }

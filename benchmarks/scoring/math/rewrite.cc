@@ -178,6 +178,12 @@ Ref Comparer::RepeatedNames(const Node& list) {
 // Determinants and norms of what is written out.
 Ref Comparer::RewriteFunction(const Node& node) {
   if (node.kids.empty()) return kNoRef;
+  if (node.text == "diag" && node.kids.size() > 1 && node.kids.size() <= 2 * kMaxDeterminant) {
+    const size_t n = node.kids.size();
+    std::vector<Ref> cells(n * n, tree_.Number(Rational(0)));
+    for (size_t i = 0; i < n; ++i) cells[i * (n + 1)] = node.kids[i];
+    return tree_.Matrix("p", static_cast<int32_t>(n), std::move(cells));
+  }
   const Node inner = tree_[node.kids[0]];
   const bool norm = (node.text == "norm" || node.text == "abs") && node.kids.size() == 1;
   if (inner.kind == Kind::kMatrix && inner.text != "cases") {
@@ -219,6 +225,8 @@ Ref Comparer::Rewrite(Ref ref) {
   const Node node = tree_[ref];
   const auto is_matrix = [&](Ref kid) { return tree_.Is(kid, Kind::kMatrix) && tree_[kid].text != "cases"; };
   const bool matrices = std::any_of(node.kids.begin(), node.kids.end(), is_matrix);
+  const bool tuples =
+      std::any_of(node.kids.begin(), node.kids.end(), [&](Ref kid) { return tree_.Is(kid, Kind::kBracket); });
   Ref better = kNoRef;
   if (node.kind == Kind::kList || node.kind == Kind::kSet || node.kind == Kind::kBracket) {
     std::vector<Ref> whole = WithoutDots(node.kids);
@@ -229,16 +237,18 @@ Ref Comparer::Rewrite(Ref ref) {
       return RewriteRelation(ref);
     case Kind::kAdd:
       if (matrices && is_matrix(node.kids[0])) better = AddMatrices(node.kids);
+      if (tuples) better = AddTuples(node.kids);
       break;
     case Kind::kMul:
       if (matrices) better = MultiplyMatrices(node.kids);
+      if (tuples && !matrices) better = ScaleTuple(node.kids);
       break;
     case Kind::kPow:
       if (is_matrix(node.kids[0])) better = MatrixPower(node.kids[0], node.kids[1]);
       // (1, 2)^T
       if (tree_.Is(node.kids[0], Kind::kBracket) && tree_.Is(node.kids[1], Kind::kSymbol) &&
           (tree_[node.kids[1]].text == "T" || tree_[node.kids[1]].text == "top")) {
-        better = node.kids[0];
+        better = tree_.New(Kind::kBracket, "()", tree_[node.kids[0]].kids);
       }
       break;
     case Kind::kFunction:

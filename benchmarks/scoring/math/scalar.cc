@@ -119,6 +119,7 @@ Result Comparer::CompareValues(Ref a, Ref b) {
     case Exact::kUnknown:
       break;
   }
+  if (derivative) return Undecided(WhyNot(a, b));
   const bool logs = Contains(tree_, a, Kind::kFunction) || Contains(tree_, b, Kind::kFunction);
   const Ball natural = CompareBalls(tree_, a, b, {}, work_);
   if (natural == Ball::kEqual) return Equal("balls");

@@ -66,6 +66,20 @@ std::optional<Rational> OnePart(string_view cleaned, string_view key) {
 std::optional<Rational> ChineseNumber(string_view cleaned) {
   const string_view text = TrimSpaces(cleaned);
   if (text.size() > 36 || text.size() % 3 != 0 || text.empty()) return std::nullopt;
+  if (text.starts_with("负") && text.size() > 3) {
+    const auto value = ChineseNumber(text.substr(3));
+    return value.has_value() ? std::optional(Rational(0) - *value) : std::nullopt;
+  }
+  if (const size_t point = text.find("点"); point != string_view::npos && point > 0) {
+    auto value = ChineseNumber(text.substr(0, point));
+    Rational place(1);
+    for (size_t i = point + 3; i < text.size() && value.has_value(); i += 3) {
+      const auto digit = ChineseNumber(text.substr(i, 3));
+      place = place / Rational(10);
+      value = digit.has_value() && *digit < Rational(10) ? std::optional(*value + *digit * place) : std::nullopt;
+    }
+    return value;
+  }
   if (const size_t of = text.find("分之"); of != string_view::npos) {
     const auto below = ChineseNumber(text.substr(0, of));
     const auto above = ChineseNumber(text.substr(of + 6));
@@ -185,6 +199,25 @@ string_view YesNo(string_view key) {
   return OneOf(key, {"false", "错误", "неверно", "falsch", "faux", "falso"}) ? "false" : string_view();
 }
 
+// "①③", "①、③": the numbers of statements, in any order.
+Ref CircledNumbers(Tree& tree, string_view cleaned) {
+  std::vector<Ref> numbers;
+  for (size_t i = 0; i < cleaned.size();) {
+    const string_view mark = cleaned.substr(i, 3);
+    if (mark.starts_with("\u2460"[0]) && mark >= "\u2460" && mark <= "\u2468") {
+      numbers.push_back(tree.New(Kind::kText, std::string(mark), {}));
+      i += 3;
+    } else if (mark == "\u3001") {
+      i += 3;
+    } else if (cleaned[i] == ' ' || cleaned[i] == ',') {
+      ++i;
+    } else {
+      return kNoRef;
+    }
+  }
+  return numbers.empty() ? kNoRef : tree.New(Kind::kSet, "", std::move(numbers));
+}
+
 // "red, blue, and green", "\\text{Tom}, \\text{Dick}": words without mathematics, one of them a plain one.
 Ref WordList(Tree& tree, string_view cleaned) {
   std::string text(cleaned);
@@ -260,8 +293,11 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
                   "无穷大", "无穷"})) {
     return tree.New(Kind::kConstant, "inf", {});
   }
-  if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers"}))
+  if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers", "any real number", "any real x",
+                  "every real number", "x is any real number", "x can be any real number"}))
     return tree.New(Kind::kNamedSet, "R", {});
+  if (const auto ordinal = words.size() == 1 ? OrdinalWord(key) : std::nullopt) return tree.Number(Rational(*ordinal));
+  if (const Ref numbers = CircledNumbers(tree, cleaned); numbers != kNoRef) return numbers;
   if (const Ref list = WordList(tree, cleaned); list != kNoRef) return list;
   const bool letters_only = std::all_of(key.begin(), key.end(), [](char c) {
     return c == ' ' || IsAsciiLetter(c) || static_cast<unsigned char>(c) >= 0x80;

@@ -3,6 +3,7 @@
 
 #include "benchmarks/scoring/math/compare.h"
 #include "benchmarks/scoring/math/exact.h"
+#include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {
 namespace {
@@ -69,7 +70,12 @@ std::optional<std::vector<Ref>> Comparer::Components(Ref ref, size_t size, bool 
 std::optional<Result> Comparer::CompareVectors(Ref a, Ref b) {
   const bool left = HasUnitVectors(a);
   const bool right = HasUnitVectors(b);
-  if (!left && !right) return std::nullopt;
+  // 3i + 4j beside a tuple or a column.
+  const auto plain = [&](Ref ref, Ref other) {
+    return IsScalar(ref) && (HasName(tree_, ref, "j") || HasName(tree_, ref, "k")) &&
+           (tree_.Is(other, Kind::kBracket) || tree_.Is(other, Kind::kMatrix));
+  };
+  if (!left && !right && !plain(a, b) && !plain(b, a)) return std::nullopt;
   size_t size = HasName(tree_, a, kUnitVectors[2]) || HasName(tree_, b, kUnitVectors[2]) ? 3 : 2;
   for (const Ref ref : {a, b}) {
     if (tree_.Is(ref, Kind::kBracket) || tree_.Is(ref, Kind::kMatrix)) size = tree_[ref].kids.size();
@@ -82,9 +88,79 @@ std::optional<Result> Comparer::CompareVectors(Ref a, Ref b) {
   return CompareInOrder(*x, *y, "vector");
 }
 
+// What stands beside a matrix for one: \binom{3}{4} beside a column of two, I, I_n and E for the unit matrix. kNoRef
+// for anything else.
+Ref Comparer::AsMatrix(Ref ref, const Node& matrix) {
+  const Node node = tree_[ref];
+  const auto n = static_cast<size_t>(matrix.rows);
+  if (node.kind == Kind::kFunction && node.text == "binom" && n == 2 && matrix.kids.size() == 2) {
+    return tree_.Matrix(matrix.text, 2, node.kids);
+  }
+  const bool unit = node.kind == Kind::kSymbol && n * n == matrix.kids.size() && n > 1 &&
+                    (node.text == "I" || node.text == "E" || node.text == "I_" + std::to_string(n) ||
+                     node.text == "E_" + std::to_string(n));
+  if (!unit) return kNoRef;
+  std::vector<Ref> cells;
+  for (size_t i = 0; i < n * n; ++i) cells.push_back(tree_.Number(Rational(i % (n + 1) == 0 ? 1 : 0)));
+  return tree_.Matrix(matrix.text, matrix.rows, std::move(cells));
+}
+
+// (1, 2) + (3, 4); kNoRef where not all are tuples of one size.
+Ref Comparer::AddTuples(const std::vector<Ref>& kids) {
+  std::vector<Ref> sum;
+  for (const Ref kid : kids) {
+    const Node& node = tree_[kid];
+    const bool tuple = node.kind == Kind::kBracket && (node.text == "()" || node.text == "<>") && node.kids.size() > 1;
+    if (!tuple || (!sum.empty() && node.kids.size() != sum.size())) return kNoRef;
+    const std::vector<Ref> elements = node.kids;
+    if (sum.empty()) {
+      sum = elements;
+      continue;
+    }
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = tree_.Add({sum[i], elements[i]});
+  }
+  return tree_.New(Kind::kBracket, "()", std::move(sum));
+}
+
+// t(1, 2): one tuple and single values; kNoRef for anything else.
+Ref Comparer::ScaleTuple(const std::vector<Ref>& kids) {
+  Ref tuple = kNoRef;
+  std::vector<Ref> scalars;
+  for (const Ref kid : kids) {
+    const Node& node = tree_[kid];
+    if (node.kind == Kind::kBracket && tuple == kNoRef && (node.text == "()" || node.text == "<>")) {
+      tuple = kid;
+    } else if (IsScalar(kid)) {
+      scalars.push_back(kid);
+    } else {
+      return kNoRef;
+    }
+  }
+  if (tuple == kNoRef || tree_[tuple].kids.size() < 2) return kNoRef;
+  const Ref scale = tree_.Mul(scalars);
+  std::vector<Ref> elements = tree_[tuple].kids;
+  for (Ref& element : elements) {
+    if (!IsScalar(element)) return kNoRef;
+    element = tree_.Mul({scale, element});
+  }
+  return tree_.New(Kind::kBracket, "()", std::move(elements));
+}
+
 // C(7, 2) and P(5, 2) against a value: the numbers of choices and of arrangements.
+// Beside a value without it, the name of several small letters (\overline{abc}) is the number of those digits.
 Ref Comparer::Counted(Ref ref, Ref other) {
   const Node node = tree_[ref];
+  const bool digits = node.kind == Kind::kSymbol && node.text.size() > 1 && node.text.size() < 8 &&
+                      node.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos &&
+                      !HasName(tree_, other, node.text);
+  if (digits && !IsGreek(node.text) && HasName(tree_, other, node.text.substr(0, 1))) {
+    std::vector<Ref> terms;
+    int64_t place = 1;
+    for (size_t i = node.text.size(); i-- > 0; place *= 10) {
+      terms.push_back(tree_.Mul({tree_.Number(Rational(place)), tree_.New(Kind::kSymbol, node.text.substr(i, 1), {})}));
+    }
+    return tree_.Add(terms);
+  }
   const bool counts = node.kind == Kind::kApply && node.kids.size() == 2 && (node.text == "C" || node.text == "P") &&
                       !tree_.Is(other, Kind::kApply) && tree_.Is(node.kids[0], Kind::kNumber) &&
                       tree_.Is(node.kids[1], Kind::kNumber);

@@ -238,6 +238,8 @@ std::optional<int64_t> MultiplierOf(string_view word) {
   if (word == "million" || word == "millions") return 1000000;
   if (word == "billion" || word == "billions") return 1000000000;
   if (word == "trillion") return 1000000000000;
+  if (word == "万" || word == "萬") return 10000;
+  if (word == "亿" || word == "億") return 100000000;
   return std::nullopt;
 }
 
@@ -307,15 +309,17 @@ std::optional<string_view> WeekdayOf(string_view word) {
 
 std::optional<string_view> PlainCommand(string_view word) {
   static const Set* const kSame =
-      new Set{"sin",   "cos",   "tan",   "cot",   "sec",   "csc",     "arcsin", "arccos", "arctan", "arccot",
-              "sinh",  "cosh",  "tanh",  "coth",  "log",   "ln",      "lg",     "exp",    "sqrt",   "cbrt",
-              "pi",    "theta", "alpha", "beta",  "gamma", "delta",   "lambda", "omega",  "phi",    "sigma",
-              "mu",    "gcd",   "lcm",   "max",   "min",   "abs",     "floor",  "ceil",   "frac",   "times",
-              "infty", "tau",   "rho",   "binom", "det",   "epsilon", "cis",    "Re",     "Im"};
+      new Set{"sin",   "cos",   "tan",   "cot",  "sec",   "csc",   "arcsin",  "arccos", "arctan", "arccot",
+              "sinh",  "cosh",  "tanh",  "coth", "log",   "ln",    "lg",      "exp",    "sqrt",   "cbrt",
+              "pi",    "theta", "alpha", "beta", "gamma", "delta", "lambda",  "omega",  "phi",    "sigma",
+              "diag",  "mu",    "gcd",   "lcm",  "max",   "min",   "abs",     "floor",  "ceil",   "frac",
+              "times", "infty", "tau",   "rho",  "binom", "det",   "epsilon", "cis",    "Re",     "Im"};
   static const auto* const kOther = new std::unordered_map<string_view, string_view>{
       {"oo", "infty"},         {"infinity", "infty"}, {"asin", "arcsin"}, {"acos", "arccos"},   {"atan", "arctan"},
       {"union", "cup"},        {"ceiling", "ceil"},   {"inf", "infty"},   {"arcsec", "arcsec"}, {"arccsc", "arccsc"},
-      {"intersection", "cap"}, {"choose", "choose"},  {"tg", "tan"},      {"ctg", "cot"},       {"arctg", "arctan"}};
+      {"intersection", "cap"}, {"choose", "choose"},  {"tg", "tan"},      {"ctg", "cot"},       {"arctg", "arctan"},
+      {"arcctg", "arccot"},    {"sen", "sin"},        {"mcd", "gcd"},     {"pgcd", "gcd"},      {"ggt", "gcd"},
+      {"mcm", "lcm"},          {"ppcm", "lcm"},       {"kgv", "lcm"}};
   if (const auto found = kSame->find(word); found != kSame->end()) return *found;
   if (const auto found = kOther->find(word); found != kOther->end()) return found->second;
   return std::nullopt;
@@ -326,7 +330,7 @@ bool IsFunctionName(string_view name) {
       new Set{"sin",    "cos",    "tan",  "cot",  "sec",  "csc",  "arcsin", "arccos", "arctan", "arccot",
               "arcsec", "arccsc", "sinh", "cosh", "tanh", "coth", "sech",   "csch",   "log",    "ln",
               "lg",     "exp",    "gcd",  "lcm",  "max",  "min",  "abs",    "floor",  "ceil",   "det",
-              "Re",     "Im",     "arg",  "sgn",  "cis",  "tr",   "dim",    "deg",    "ker"};
+              "Re",     "Im",     "arg",  "sgn",  "cis",  "tr",   "dim",    "deg",    "ker",    "diag"};
   return kNames->contains(name);
 }
 

@@ -311,6 +311,72 @@ TEST(ExtractMath, ThePronounIIsNoChoice) {
   EXPECT_FALSE(JudgeMath("I choose C because 3 < 4.", "I").equal());
 }
 
+// What explains an answer behind it, or belongs to the words of its sentence, is none.
+TEST(ExtractMath, WhatFollowsAnAnswerOnlyExplainsIt) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"We get $n=9$ (since $n>4$)", "9"},
+      {"So $n=9$, because $-2$ is no length.", "9"},
+      {"The value of n is 9, since -2 is too small.", "9"},
+      {"The least such prime is 19, not 17.", "19"},
+      {"The largest is 30, followed by 24 and 6.", "30"},
+      {"Since 9 > 4 and because 4 > 2, it is 6.", "6"},
+      {"$n = 8$\n\n[Check: 8 mod 3 = 2]", "8"},
+      {"So $n = 8$.\n\n**Verification**: $8^2 = 64$.", "8"},
+      {"Their sum is $3+4+5=12$. Note that it is attained at $(3,4,5)$.", "12"},
+      {"Hence it takes $40$ seconds. (The other wheel turns exactly $4\\times 5=20$ times.)", "40"},
+      {"The length is $3\\sqrt{2}$, which is approximately $4.243$.", "3\\sqrt{2}"},
+      {"The remainder is 5 when divided by 8.", "5"},
+      {"There are 14 such numbers between 10 and 90.", "14"},
+      {"The tangent is $y = 2x - 1$ at $x = 1$.", "y=2x-1"},
+      {"Hence it is $5$ for all $n \\ge 7.$", "5"},
+      {"There are exactly 15 such pairs $(a,b)$.", "15"},
+      {"So he walks 3+4=7 miles in the 40 minutes", "7"},
+      {"They pay $4 + $5 = $9 for 2 cakes and 3 teas.", "9"},
+      {"Each one gets 7 pears (42/6 = 7).", "7"},
+      {"The area is 12 square meters (12 m\u00b2).", "12"},
+      {"He sells 9 * 3 = $<<9*3=27>>27 every week", "27"},
+      {"There are 5! ways to do it.", "120"},
+      {"She must sell 40 more to tie because 95 - 68 = 27", "27"},
+      {"To do it in 5 years instead of 7, he pays 250-130 = $120 more", "120"},
+      {"It takes 360/30 = 12 days for it to be 600 inches.", "12"},
+      {"There are $60$ minutes, so it goes at $\\frac{240}{60}=4$ miles per hour.", "4"},
+      {"The number of subsets is n\u00b2.", "n^2"},
+      {"So the limit equals e\u00b3.", "e^3"},
+      {"$p=23$ $\\blacksquare$", "23"},
+      {"Hence $p=23$. QED", "23"},
+      {"So the limit is infinity.", "\\infty"},
+      {"So the domain is all real numbers.", "\\mathbb{R}"},
+      {"Therefore, no, it is not.", "no"},
+      {"\u6982\u7387\u662f\u4e09\u5206\u4e4b\u4e8c\u3002", "\\frac23"},
+      {"\u89e3\u4e3ax=4\u6216x=6", "4,6"},
+      {"It follows that \\[\\begin{vmatrix} a & b \\\\ c & d \\end{vmatrix}^2 = 81.\\]", "81"},
+      {"Then $$3a = 4b \\qquad \\Rightarrow \\qquad \\frac{a}{b} = \\frac43.$$", "\\frac43"},
+  };
+  for (const auto& [text, value] : rows) {
+    EXPECT_TRUE(JudgeMath(value, text).equal()) << text << " gives " << GradedAnswer(value, text).text;
+    EXPECT_FALSE(JudgeMath("1234", text).equal()) << text;
+  }
+  // A statement behind such words still counts.
+  EXPECT_EQ(ExtractMathAnswer("Of the 12 boys, 4+3=7 swim, and the rest is 5").text, "5");
+  EXPECT_EQ(ExtractMathAnswer("We have 3 more than 8 = 11").text, "11");
+}
+
+TEST(ExtractMath, TheLetterThatIsStatedIsChosen) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"Choice C is correct because A and B fail.", "C"},
+      {"A and D are wrong. So B.", "B"},
+      {"B or C? I choose C.", "C"},
+      {"Neither A nor B; it is D.", "D"},
+      {"Do\u011fru cevap C'dir.", "C"},
+      {"\u6b63\u89e3\u306f\u30a4", "B"},
+  };
+  for (const auto& [text, letter] : rows) {
+    for (const char* gold : {"A", "B", "C", "D"}) {
+      EXPECT_EQ(JudgeMath(gold, text).equal(), std::string(gold) == letter) << text << " and " << gold;
+    }
+  }
+}
+
 TEST(ExtractMath, ABareAnswerExtractsToItself) {
   for (const char* text : {"5", "-\\frac{3}{4}", "(1, 2)", "x = 3", "3 \\text{ and } 4", "[0, 1)", "12 cm", "$2\\pi$",
                            "C", "June 20", "6:30 p.m.", "sqrt(5)/2", "2xy + 3", "\\text{Tuesday}", "28 percent"}) {
