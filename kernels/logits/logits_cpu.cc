@@ -78,7 +78,8 @@ size_t FirstEqual(const float* x, size_t n, float value) {
 #if IHA_FUSED
   const D d;
   constexpr size_t kStep = 4 * size_t{kLanes};
-  for (const V wanted = VSet(value); i + kStep <= n; i += kStep) {
+  const V wanted = VSet(value);
+  for (; i + kStep <= n; i += kStep) {
     const auto low = hn::Or(hn::Eq(VLoad(x + i), wanted), hn::Eq(VLoad(x + i + kLanes), wanted));
     const auto high = hn::Or(hn::Eq(VLoad(x + i + 2 * kLanes), wanted), hn::Eq(VLoad(x + i + 3 * kLanes), wanted));
     if (!hn::AllFalse(d, hn::Or(low, high))) break;

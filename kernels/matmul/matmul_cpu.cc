@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/panel_cut.h"
 #include "kernels/matmul/tile-inl.h"
 
 #ifndef IHA_KERNELS_MATMUL_CPU_ONCE
@@ -315,33 +316,6 @@ HWY_AFTER_NAMESPACE();
 namespace iha::kernels {
 HWY_EXPORT(GemmPart);
 
-namespace {
-
-// Panels in jobs of an even number: one alone is one chain for each row, too few to hide the latency of an fma. Of two
-// rounds the first are whole tiles and two thirds of the work; the second make up what is left into equal shares.
-class PanelCut {
- public:
-  PanelCut(size_t panels, size_t threads, size_t rounds)
-      : panels_(panels),
-        jobs_(rounds == 1 ? std::clamp<size_t>(panels / 8, 1, threads) : rounds * threads),
-        firsts_(rounds == 2 ? threads : 0),
-        first_panels_(panels / threads * 2 / 3 / kMaxPanels * kMaxPanels) {}
-
-  [[nodiscard]] size_t jobs() const { return jobs_; }
-  [[nodiscard]] size_t Begin(size_t j) const {
-    if (j <= firsts_) return first_panels_ * j;
-    if (j == jobs_) return panels_;
-    const size_t left = panels_ - first_panels_ * firsts_;
-    return first_panels_ * firsts_ + left * (j - firsts_) / (jobs_ - firsts_) / 2 * 2;
-  }
-
- private:
-  static constexpr size_t kMaxPanels = 4;  // of a tile
-  size_t panels_, jobs_, firsts_, first_panels_;
-};
-
-}  // namespace
-
 void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c, size_t ldc, ParallelFor& parallel,
           const GemmTuning& tuning) {
   assert(lda >= w.k() && ldc >= w.n());
@@ -366,7 +340,7 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
   } else {
     // One row of a small matrix is some microseconds: more jobs would only shorten its streams.
     const size_t rounds = w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
-    const PanelCut cut(panels, threads, std::clamp<size_t>(panels / 8 / threads, 1, rounds));
+    const PanelCut cut(panels, threads, rounds);
     parallel.Run(cut.jobs(), [&](size_t j, int) { part(job, 0, m, cut.Begin(j), cut.Begin(j + 1)); });
   }
 }
