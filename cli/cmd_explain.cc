@@ -60,7 +60,6 @@ std::string Fraction(const Score& score) {
   return score.den == 1 ? std::to_string(score.num) : fmt::format("{}/{}", score.num, score.den);
 }
 
-// `choices`: of the prompt; empty where the text was drawn.
 // What the sandbox says of the program now: `score --show` of iha-tool, which has one. Unavailable: it can't be run
 // here.
 absl::StatusOr<Json> RunAgain(const std::string& tool, const std::string& data_root, const std::string& benchmark,
@@ -71,7 +70,9 @@ absl::StatusOr<Json> RunAgain(const std::string& tool, const std::string& data_r
                   "--data-root", data_root};
   if (benchmark == "mbpp_sanitized") options.argv.push_back("--sanitized");
   const std::string line = JsonLine(Json{{"task_id", item_id}, {"solution", candidate}});
-  IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(options, line, {}));
+  // A program and two outputs of 64 KiB, each byte of them six where it is escaped.
+  constexpr size_t kMaxAnswer = size_t{64} << 20;
+  IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(options, line, {.stdout_bytes = kMaxAnswer}));
   if (!run.exit.ok()) return Unavailable("--run: {}", TerminalSafe(run.err, 500));
   const Json scored = Json::parse(run.out, nullptr, false);
   if (!scored.is_object()) return Internal("--run: iha-tool's answer is not a JSON object");
@@ -80,6 +81,7 @@ absl::StatusOr<Json> RunAgain(const std::string& tool, const std::string& data_r
   return out;
 }
 
+// `choices`: of the prompt; empty where the text was drawn.
 Json SampleJson(const SampleResult& sample, const Generation& generation, size_t index,
                 const std::vector<std::string>& choices, const benchmarks::CodeSample& code) {
   Json out = {{"sample", index}, {"generation", generation.key.Hex()}, {"checksum", generation.Checksum().Hex()}};

@@ -86,16 +86,12 @@ absl::Status VoteStep(benchmarks::Graders& graders, const Flags& flags, const Js
   const int64_t k = flags.k == 0 ? static_cast<int64_t>(outputs.size()) : flags.k;
   IHA_ASSIGN_OR_RETURN(const benchmarks::VoteLineResult result,
                        benchmarks::VoteLine(graders, flags.metric, rule, k, gold, outputs));
+  const bool voted = result.given_up == 0;
   out["winner"] = TextOrNull(result.winner);
-  if (result.given_up > 0) {
-    out["correct"] = nullptr;
-    out["tie"] = nullptr;
-  } else {
-    out["correct"] = NumberOf(result.correct);
-    out["tie"] = NumberOf(result.tie);
-  }
+  out["correct"] = voted ? NumberOf(result.correct) : Json(nullptr);
+  out["tie"] = voted ? NumberOf(result.tie) : Json(nullptr);
   out["invalid"] = result.invalid;
-  if (result.given_up == 0) return absl::OkStatus();
+  if (voted) return absl::OkStatus();
   out["unscored"] = NameOf(Unscored::kGraderError);
   out["given_up"] = result.given_up;
   out["reason"] = fmt::format("grader error: no verdict within its limits, also alone, on {} of {} outputs",

@@ -1,8 +1,8 @@
 // jsonl_tool.h: the loop of every line-in, line-out command (CLI.md): one JSON object in, one out, in order.
 //
 // Fields of an input line that the command does not consume are carried to its output line as they are written there:
-// numbers keep their digits. A bad line is reported with
-// its number on `errors` and the loop goes on. Blocking; thread: the caller's.
+// numbers keep their digits. A bad line is reported with its number on `errors` and the loop goes on. Blocking; thread:
+// the caller's.
 #pragma once
 
 #include <functional>

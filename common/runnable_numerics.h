@@ -8,8 +8,8 @@
 
 namespace iha {
 
-// `torch`: what LibTorch is called on the worker's device (TorchBackendName); on a GPU nothing else runs.
-// kEmulatedBackend: of the emulated device. CudaExactName: of our kernels on the worker's GPU.
-std::vector<NumericsSpec> RunnableNumerics(const std::string& torch);
+// `device_backend`: TorchBackendName's (LibTorch on the worker's device; that of the CPU stands for all that runs
+// there), kEmulatedBackend, or CudaExactName's (our kernels on the worker's GPU).
+std::vector<NumericsSpec> RunnableNumerics(const std::string& device_backend);
 
 }  // namespace iha

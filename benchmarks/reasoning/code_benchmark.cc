@@ -116,9 +116,6 @@ class CodeBenchmark final : public Benchmark {
 }  // namespace
 
 std::unique_ptr<const Benchmark> MakeCodeBenchmark(CodeProtocol protocol, std::shared_ptr<Graders> graders) {
-  protocol.info.runs_code = true;
-  protocol.info.metrics.clear();
-  for (const CodeMetric& metric : protocol.metrics) protocol.info.metrics.push_back(metric.info);
   return std::make_unique<const CodeBenchmark>(std::move(protocol), std::move(graders));
 }
 

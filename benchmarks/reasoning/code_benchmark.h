@@ -25,13 +25,13 @@ struct CodeItem {
 // How a metric reads a text and judges what it read.
 struct CodeMetric {
   MetricInfo info;
-  scoring::CodeRuleName extract = scoring::CodeRuleName::kWhole;
+  scoring::CodeExtraction extract = scoring::CodeExtraction::kWhole;
   CodeRule rule = CodeRule::kDefault;
   bool counts_suspects = false;  // as upstream does
 };
 
 struct CodeProtocol {
-  BenchmarkInfo info;  // its metrics are those below
+  BenchmarkInfo info;  // runs_code; its metrics are those below, in order
   std::vector<CodeMetric> metrics;
   BenchmarkRef ref;  // options filled in
   std::vector<CodeItem> items;

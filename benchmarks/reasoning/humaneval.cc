@@ -12,14 +12,14 @@
 namespace iha::benchmarks {
 namespace {
 
-using scoring::CodeRuleName;
+using scoring::CodeExtraction;
 
 constexpr const char* kInstruct = "humaneval_instruct";
 constexpr const char* kAsk =
     "Write a solution to the following problem and make sure that it passes the tests:\n```python\n";
 constexpr const char* kAnswer = "Here is the completed function:\n```python\n";
 
-std::vector<CodeMetric> Metrics(CodeRuleName extract) {
+std::vector<CodeMetric> Metrics(CodeExtraction extract) {
   return {{{"humaneval.pass@k",
             "runs to its end, and what a candidate could have forged is confirmed by tests in another process",
             /*pure=*/false},
@@ -41,7 +41,7 @@ BenchmarkInfo InfoOf(const std::string& name, const std::string& version, const 
   info.summary = summary;
   info.protocol = protocol;
   info.runs_code = true;
-  for (const CodeMetric& metric : Metrics(CodeRuleName::kWhole)) info.metrics.push_back(metric.info);
+  for (const CodeMetric& metric : Metrics(CodeExtraction::kWhole)) info.metrics.push_back(metric.info);
   info.default_metrics = {"humaneval.pass@k"};
   info.default_sampling.max_new_tokens = 1024;
   info.data_files = {kHumanEvalFile};
@@ -95,13 +95,13 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenHumanEval(const BenchmarkRe
   protocol.info = instruct ? Instruct() : Completion();
   IHA_ASSIGN_OR_RETURN(protocol.ref, WithDefaults(protocol.info, ref));
   bool chat = false;
-  CodeRuleName extract = CodeRuleName::kWhole;
+  CodeExtraction extract = CodeExtraction::kWhole;
   if (instruct) {
     IHA_ASSIGN_OR_RETURN(const std::string form, ChoiceOption(protocol.ref, "prompt", {"plain", "chat"}));
     IHA_ASSIGN_OR_RETURN(const std::string rule, ChoiceOption(protocol.ref, "extract", {"fence", "first_fence"}));
     IHA_RETURN_IF_ERROR(DayOption(protocol.ref, kTemplateDateOption).status());
     chat = form == "chat";
-    extract = rule == "fence" ? CodeRuleName::kFence : CodeRuleName::kFirstFence;
+    extract = rule == "fence" ? CodeExtraction::kFence : CodeExtraction::kFirstFence;
   }
   protocol.metrics = Metrics(extract);
   IHA_ASSIGN_OR_RETURN(std::vector<HumanEvalProblem> problems, ReadHumanEval(data_root));

@@ -16,7 +16,7 @@
 namespace iha::benchmarks {
 namespace {
 
-using scoring::CodeRuleName;
+using scoring::CodeExtraction;
 
 constexpr const char* kInstruct = "mbpp_instruct";
 constexpr const char* kSanitized = "mbpp_sanitized";
@@ -28,17 +28,22 @@ constexpr const char* kFenceOpen = "\n```python\n";
 
 enum class Form { kPlain, kChat, kChatSingle };
 
-std::vector<CodeMetric> Metrics(bool instruct) {
-  return {{{"mbpp.pass@k", "the three tests, behind test_setup_code; confirmed where a candidate could have forged it",
-            /*pure=*/false},
-           instruct ? CodeRuleName::kFence : CodeRuleName::kWhole,
-           CodeRule::kDefault,
-           false},
-          {{"mbpp.lm_eval.pass@k", "lm-evaluation-harness 0.4.13, bug for bug: no test_setup_code, 3 s; suspects count",
-            /*pure=*/false},
-           instruct ? CodeRuleName::kMbppInstruct : CodeRuleName::kWhole,
-           CodeRule::kLmEval,
-           true}};
+std::vector<CodeMetric> Metrics(const std::string& name) {
+  const bool instruct = name == kInstruct;
+  std::vector<CodeMetric> metrics = {
+      {{"mbpp.pass@k", "the three tests, behind test_setup_code; confirmed where a candidate could have forged it",
+        /*pure=*/false},
+       instruct ? CodeExtraction::kFence : CodeExtraction::kWhole,
+       CodeRule::kDefault,
+       false}};
+  if (name == kSanitized) return metrics;  // that tool has no such task
+  metrics.push_back(
+      {{"mbpp.lm_eval.pass@k", "lm-evaluation-harness 0.4.13, bug for bug: no test_setup_code, 3 s; suspects count",
+        /*pure=*/false},
+       instruct ? CodeExtraction::kMbppInstruct : CodeExtraction::kWhole,
+       CodeRule::kLmEval,
+       true});
+  return metrics;
 }
 
 BenchmarkInfo InfoOf(const std::string& name, const std::string& summary, const std::string& protocol) {
@@ -49,7 +54,7 @@ BenchmarkInfo InfoOf(const std::string& name, const std::string& summary, const 
   info.summary = summary;
   info.protocol = protocol;
   info.runs_code = true;
-  for (const CodeMetric& metric : Metrics(false)) info.metrics.push_back(metric.info);
+  for (const CodeMetric& metric : Metrics(name)) info.metrics.push_back(metric.info);
   info.default_metrics = {"mbpp.pass@k"};
   info.options = {{"fewshot", "3", "number of exemplars, 0 to 3: tasks 2, 3, 4"}};
   info.default_sampling.max_new_tokens = 256;
@@ -81,7 +86,6 @@ BenchmarkInfo Sanitized() {
              "the texts, tests and test imports of sanitized-mbpp.json under the prompt of mbpp; an exemplar is never "
              "the item itself (task 6 takes its place)");
   info.data_files = {kMbppSanitizedFile, kMbppFile};
-  info.metrics.pop_back();  // that tool has no such task
   return info;
 }
 
@@ -189,8 +193,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenMbpp(const BenchmarkRef& re
   prompts.instruct = ref.name == kInstruct;
   CodeProtocol protocol;
   protocol.info = prompts.instruct ? Instruct() : sanitized ? Sanitized() : Plain();
-  protocol.metrics = Metrics(prompts.instruct);
-  if (sanitized) protocol.metrics.pop_back();
+  protocol.metrics = Metrics(ref.name);
   IHA_ASSIGN_OR_RETURN(protocol.ref, WithDefaults(protocol.info, ref));
   IHA_RETURN_IF_ERROR(ReadOptions(protocol.ref, prompts));
   IHA_RETURN_IF_ERROR(ReadProblems(data_root, sanitized, prompts));

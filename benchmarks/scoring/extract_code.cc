@@ -72,15 +72,15 @@ std::string CodeInFence(std::string_view text) {
   return std::string(text.substr(first.end, std::min(close.begin, text.size()) - first.end));
 }
 
-std::string ExtractCode(CodeRuleName rule, std::string_view text) {
+std::string ExtractCode(CodeExtraction rule, std::string_view text) {
   switch (rule) {
-    case CodeRuleName::kWhole:
+    case CodeExtraction::kWhole:
       break;
-    case CodeRuleName::kFence:
+    case CodeExtraction::kFence:
       return CodeInFence(text);
-    case CodeRuleName::kFirstFence:
+    case CodeExtraction::kFirstFence:
       return std::string(text.substr(0, text.find(kFence)));
-    case CodeRuleName::kMbppInstruct:
+    case CodeExtraction::kMbppInstruct:
       return FirstBlockOfMbppInstruct(text);
   }
   return std::string(text);

@@ -8,14 +8,14 @@
 
 namespace iha::scoring {
 
-enum class CodeRuleName {
+enum class CodeExtraction {
   kWhole,         // "whole": all of it
   kFence,         // "fence": CodeInFence
   kFirstFence,    // "first_fence": before the first ``` (lm-evaluation-harness 0.4.13, humaneval_instruct)
   kMbppInstruct,  // "mbpp_instruct": that tool's mbpp_instruct, bug for bug
 };
 
-std::string ExtractCode(CodeRuleName rule, std::string_view text);
+std::string ExtractCode(CodeExtraction rule, std::string_view text);
 
 // For prompts that end inside a fenced block. A fence is a line that begins (behind blanks) with ```. The first one
 // ends the block that the prompt opened, unless nothing but white space stands before it or it names a language: then

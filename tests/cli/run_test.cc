@@ -139,7 +139,6 @@ TEST_F(RunTest, ASecondRunGeneratesNothingAndKeepsTheBytes) {
   EXPECT_EQ(Read("again", "samples.jsonl"), samples);
 }
 
-// Another sweep over the same prompts in one database takes its generations from there; another model never does.
 // Programs: run in the workers' sandbox, whose verdicts stand in the same bytes after any crash.
 TEST_F(RunTest, ProgramsAreJudgedToTheSameBytes) {
   IHA_REQUIRE_DATA(data);
@@ -214,6 +213,7 @@ TEST_F(RunTest, TelemetryIsInTheRunsRecordAndInNothingElse) {
   EXPECT_THAT(unknown.err, HasSubstr("iha-eval profile: "));
 }
 
+// Another sweep over the same prompts in one database takes its generations from there; another model never does.
 TEST_F(RunTest, SweepsShareGenerationsAndModelsDoNot) {
   const std::string db = dir_.path() + "/shared.db";
   ASSERT_EQ(Run("first", {"--db", db}).exit.code, 0);

@@ -14,9 +14,9 @@ TEST(ExtractCode, RulesOfLmEval) {
   EXPECT_EQ(rows.size(), size_t{86});
   for (const auto& row : rows) {
     const std::string output = row["output"];
-    EXPECT_EQ(ExtractCode(CodeRuleName::kMbppInstruct, output), row["mbpp_instruct"]) << output;
-    EXPECT_EQ("P\n" + ExtractCode(CodeRuleName::kWhole, output), row["humaneval"]) << output;
-    EXPECT_EQ("P\n" + ExtractCode(CodeRuleName::kFirstFence, output), row["humaneval_instruct"]) << output;
+    EXPECT_EQ(ExtractCode(CodeExtraction::kMbppInstruct, output), row["mbpp_instruct"]) << output;
+    EXPECT_EQ("P\n" + ExtractCode(CodeExtraction::kWhole, output), row["humaneval"]) << output;
+    EXPECT_EQ("P\n" + ExtractCode(CodeExtraction::kFirstFence, output), row["humaneval_instruct"]) << output;
   }
 }
 
