@@ -30,6 +30,8 @@ struct Phrase {
 std::optional<Phrase> LastPhrase(std::string_view lower, bool strong, size_t from, size_t before);
 // The last number in front of `limit`, with its sign, marks and percent sign.
 std::optional<Phrase> LastPlainNumber(std::string_view text, size_t limit);
+// The bytes of a fraction in one character ("¾") that a text begins with; 0 for none.
+size_t FractionMark(std::string_view text);
 // A digit, or a mark inside of a number, fraction or time.
 bool IsNumberPart(char c);
 // "March 5, 2020", "5th of May", "3 to 2": what the number is a part of.

@@ -71,10 +71,7 @@ bool OnlyJoins(string_view gap) {
                                    "y ",
                                    "или ",
                                    "и "}) {
-      if (rest.starts_with(word)) {
-        length = word.size();
-        break;
-      }
+      if (rest.starts_with(word)) length = std::max(length, word.size());
     }
     if (length == 0 && (IsAsciiSpace(rest[0]) || string_view("$,;.&*").find(rest[0]) != kNone)) length = 1;
     if (length == 0) return false;

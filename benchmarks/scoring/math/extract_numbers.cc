@@ -15,9 +15,14 @@ constexpr size_t kNone = string_view::npos;
 
 }  // namespace
 
+size_t FractionMark(string_view text) {
+  const bool latin = text.size() > 1 && text[0] == '\xC2' && text[1] >= '\xBC' && text[1] <= '\xBE';
+  const bool other = text.starts_with("\xE2\x85") && text.size() > 2 && text[2] >= '\x90' && text[2] <= '\x9E';
+  return latin ? 2 : other ? 3 : 0;
+}
+
 bool IsNumberPart(char c) { return IsAsciiDigit(c) || c == '.' || c == ',' || c == '/' || c == ':'; }
 
-// The last number of a text, with its sign, marks and percent sign.
 std::optional<Phrase> LastPlainNumber(string_view text, size_t limit) {
   size_t end = std::min(limit, text.size());
   while (end > 0) {

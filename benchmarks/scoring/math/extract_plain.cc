@@ -42,7 +42,7 @@ struct Sign {
   Mark mark;
   bool valued = false;
 };
-constexpr std::array<Sign, 45> kSigns = {{{"+", Mark::kOperator},
+constexpr std::array<Sign, 44> kSigns = {{{"+", Mark::kOperator},
                                           {"-", Mark::kOperator},
                                           {"\u2212", Mark::kOperator},
                                           {"*", Mark::kOperator},
@@ -77,7 +77,6 @@ constexpr std::array<Sign, 45> kSigns = {{{"+", Mark::kOperator},
                                           {"\u2079", Mark::kPostfix},
                                           {"\u207b", Mark::kPostfix},
                                           {"%", Mark::kPostfix},
-                                          {"\u00bd", Mark::kNumber, true},
                                           {"\u03c0", Mark::kName, true},
                                           {"\u221e", Mark::kName, true},
                                           {"\u03b8", Mark::kName},
@@ -109,9 +108,12 @@ class PlainLine {
       i = end;
     }
     if (runs.empty()) return std::nullopt;
+    const bool refers = runs.size() > 1 && IsReference(runs.back());
+    while (runs.size() > 1 && IsReference(runs.back())) runs.pop_back();
     again = runs.size() > 1 &&
             SaysAbout(text_.substr(runs[runs.size() - 2].end, runs.back().begin - runs[runs.size() - 2].end));
     if (again) runs.pop_back();
+    again = again || refers;
     size_t first = runs.size() - 1;
     while (first > 0 && IsJoin(text_.substr(runs[first - 1].end, runs[first].begin - runs[first - 1].end))) --first;
     if (first + 1 < runs.size() && IsList(runs, first)) return Phrase{runs[first].begin, runs.back().end};
@@ -129,6 +131,9 @@ class PlainLine {
     if (text_[i] == '.' && i + 1 < end_ && IsAsciiDigit(text_[i + 1])) return ScanNumber(i);
     if (text_[i] == '!' && IsFactorial(i)) return Push(Mark::kPostfix, i, i + 1);
     if (text_[i] == ',' || text_[i] == ';') return Push(Mark::kComma, i, i + 1);
+    if (const size_t fraction = FractionMark(text_.substr(i)); fraction > 0) {
+      return Push(Mark::kNumber, i, i + fraction, true);
+    }
     for (const Sign& sign : kSigns) {
       if (text_.substr(i).starts_with(sign.text)) return Push(sign.mark, i, i + sign.text.size(), sign.valued);
     }
@@ -368,6 +373,18 @@ class PlainLine {
     return right.empty() && left.size() < 2 ? Phrase{next.begin, run.end} : run;
   }
 
+  // "see step 3", "in 2 steps".
+  bool IsReference(const Phrase& run) const {
+    const string_view number = text_.substr(run.begin, run.end - run.begin);
+    if (number.find_first_not_of("0123456789") != kNone) return false;
+    const std::string before =
+        LowerAscii(TrimSpaces(text_.substr(run.begin > 12 ? run.begin - 12 : 0, std::min<size_t>(run.begin, 12))));
+    for (const string_view word : {"step", "steps", "equation", "part", "case", "line", "figure", "theorem", "lemma"}) {
+      if (before.ends_with(word)) return true;
+    }
+    return before.ends_with("in") && LowerAscii(text_.substr(run.end, 6)).starts_with(" step");
+  }
+
   bool IsResult(const Phrase& run) const {
     const string_view before = text_.substr(0, text_.substr(0, run.begin).find_last_not_of(" $") + 1);
     const bool relation = std::any_of(tokens_.begin(), tokens_.end(), [&](const Token& token) {
@@ -438,7 +455,11 @@ std::optional<Phrase> LastPlain(string_view text, size_t from, size_t limit) {
   if (number.has_value()) number = Phrase{number->begin + from, number->end + from};
   // The last line with a digit in it.
   size_t digit = limit;
-  while (digit > from && !IsAsciiDigit(text[digit - 1])) --digit;
+  const auto fraction = [&](size_t end) {
+    return (end >= 2 && FractionMark(text.substr(end - 2, 2)) == 2) ||
+           (end >= 3 && FractionMark(text.substr(end - 3)) == 3);
+  };
+  while (digit > from && !IsAsciiDigit(text[digit - 1]) && !fraction(digit)) --digit;
   if (digit == from) {
     const size_t power = std::min(text.rfind("\u00b2", limit - 1), text.rfind("\u00b3", limit - 1));  // "n²" alone
     if (power == kNone || power < from) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {
@@ -106,6 +107,7 @@ Shape ShapeOf(string_view text) {
       }
       if (byte >= 0xE3 || (byte >= 0xD0 && byte <= 0xDF) || byte == 0xC3) ++shape.prose;  // letters of other scripts
       if (byte == 0xE0 || byte == 0xE1) ++shape.prose;
+      shape.digits = shape.digits || FractionMark(text.substr(i)) > 0;
       const string_view two = text.substr(i, 2);  // raised digits
       shape.formula = shape.formula || two == "\u00b2" || two == "\u00b3" || two == "\u00b9";
       shape.digits = shape.digits || IsAsciiDigit(c);

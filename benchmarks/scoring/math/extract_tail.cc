@@ -39,6 +39,15 @@ bool HoldsValue(string_view text) {
   return text.find('$') != kNone || std::any_of(text.begin(), text.end(), IsAsciiDigit);
 }
 
+// "4 such primes (2, 3, 5, 7)": as many numbers as the line in front of the brackets counts.
+bool IsCounted(string_view before, string_view inside) {
+  if (inside.empty() || inside.find_first_not_of("0123456789, ") != kNone) return false;
+  const std::string count = std::to_string(1 + std::count(inside.begin(), inside.end(), ','));
+  const std::string line = std::string(before.substr(before.rfind('\n') + 1)) + " ";
+  const size_t at = line.rfind(" " + count + " ");
+  return count != "1" && at != std::string::npos && line.find_first_of("0123456789", at + count.size() + 1) == kNone;
+}
+
 // "... = 6 (since x > 0)", "... [Check: 3 + 4 = 7]": without the brackets at the end.
 string_view WithoutAside(string_view text) {
   const size_t end = text.find_last_not_of(" \n\t.$*");
@@ -52,7 +61,8 @@ string_view WithoutAside(string_view text) {
     const string_view before = text.substr(0, text.substr(0, i).find_last_not_of(" \n\t") + 1);
     const bool sentence = inside.ends_with('.') && inside[0] >= 'A' && inside[0] <= 'Z' && before.size() < i &&
                           (before.ends_with('.') || before.ends_with('}') || before.ends_with("\\]"));
-    const bool opens = sentence || StartsWithAny(LowerAscii(inside.substr(0, 12)), kAsides);
+    const bool opens =
+        sentence || IsCounted(text.substr(0, i), inside) || StartsWithAny(LowerAscii(inside.substr(0, 12)), kAsides);
     return opens && HoldsValue(text.substr(0, i)) ? text.substr(0, i) : text;
   }
   return text;

@@ -336,6 +336,12 @@ TEST(ExtractMath, WhatFollowsAnAnswerOnlyExplainsIt) {
       {"The area is 12 square meters (12 m\u00b2).", "12"},
       {"He sells 9 * 3 = $<<9*3=27>>27 every week", "27"},
       {"There are 5! ways to do it.", "120"},
+      {"We get x = 6 (see step 3).", "6"},
+      {"The total is 13 pears, as computed in 2 steps.", "13"},
+      {"There are 3 such primes (2, 3, 5).", "3"},
+      {"The value is \u00be", "\\frac34"},
+      {"The value is \u2153.", "\\frac13"},
+      {"It takes 2\u00bc hours.", "2.25"},
       {"She must sell 40 more to tie because 95 - 68 = 27", "27"},
       {"To do it in 5 years instead of 7, he pays 250-130 = $120 more", "120"},
       {"It takes 360/30 = 12 days for it to be 600 inches.", "12"},
@@ -359,6 +365,16 @@ TEST(ExtractMath, WhatFollowsAnAnswerOnlyExplainsIt) {
   // A statement behind such words still counts.
   EXPECT_EQ(ExtractMathAnswer("Of the 12 boys, 4+3=7 swim, and the rest is 5").text, "5");
   EXPECT_EQ(ExtractMathAnswer("We have 3 more than 8 = 11").text, "11");
+}
+
+TEST(ExtractMath, WhatJoinsBoxesMakesThemOneList) {
+  for (const char* join : {"\u6216", "\u6216\u8005", "\u548c", " or ", " and ", "\\quad\\text{or}\\quad ", " ou ",
+                           " oder ", ", ", " \u0438\u043b\u0438 ", " y ", "$, $"}) {
+    const std::string text = "\\boxed{3}" + std::string(join) + "\\boxed{4}";
+    EXPECT_TRUE(JudgeMath("3,4", text).equal()) << text << " gives " << ExtractMathAnswer(text).text;
+    EXPECT_FALSE(JudgeMath("4", text).equal()) << text;
+  }
+  EXPECT_TRUE(JudgeMath("(2,3)", "So it is the point (2, 3).").equal());
 }
 
 TEST(ExtractMath, TheLetterThatIsStatedIsChosen) {
