@@ -97,9 +97,8 @@ class CodeBenchmark final : public Benchmark {
     std::vector<std::future<void>> running;
     for (auto& [asked, verdict] : verdicts) {
       const auto policy = verdicts.size() > 1 && judge->parallel() > 1 ? std::launch::async : std::launch::deferred;
-      running.push_back(std::async(policy, [&task, judge, &candidate = asked.first, rule = asked.second, &verdict] {
-        verdict = judge->Judge(task, candidate, rule);
-      }));
+      running.push_back(std::async(policy, [&task, judge, &candidate = asked.first, rule = asked.second,
+                                            &verdict = verdict] { verdict = judge->Judge(task, candidate, rule); }));
       // As many at a time as the judge takes.
       if (running.size() >= static_cast<size_t>(judge->parallel())) {
         running.front().get();
