@@ -34,9 +34,11 @@ constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
 absl::Status CheckNumerics(const NumericsSpec& wanted) {
   if (wanted.torch()) IHA_RETURN_IF_ERROR(FindBackendModule("torch"));
   if (wanted.cuda_exact()) IHA_RETURN_IF_ERROR(FindBackendModule("cuda"));
+  if (wanted.cuda_fast()) IHA_RETURN_IF_ERROR(FindBackendModule("cuda_fast"));
   std::vector<std::string> ids;
-  const bool own_device = wanted.torch_cuda() || wanted.on_device();
-  for (const NumericsSpec& spec : RunnableNumerics(own_device ? wanted.backend : "torch")) {
+  const bool own_device = wanted.torch_cuda() || wanted.cuda();
+  const std::string device = wanted.emulated() ? kEmulatedBackend : own_device ? wanted.backend : "torch";
+  for (const NumericsSpec& spec : RunnableNumerics(device)) {
     if (spec.Id() == wanted.Id()) return absl::OkStatus();
     if (spec.backend != "fake") ids.push_back(spec.Id());
   }
@@ -83,9 +85,10 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   Request request;
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
   IHA_ASSIGN_OR_RETURN(SweepSpec given, SpecAsGiven(flags, request.folders));
-  if (given.numerics.torch_cuda() || given.numerics.cuda_exact()) {
-    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder, given.numerics.torch()));
-    if (given.numerics.backend == kTorchCudaHere || given.numerics.backend == kCudaExactHere) {
+  if (given.numerics.torch_cuda() || given.numerics.cuda()) {
+    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder, given.numerics));
+    const std::string_view backend = given.numerics.backend;
+    if (backend == kTorchCudaHere || backend == kCudaExactHere || backend == kCudaFastHere) {
       given.numerics.backend = here;
     }
     if (given.numerics.backend != here) {

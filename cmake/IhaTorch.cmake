@@ -20,3 +20,16 @@ if(EXISTS "${IHA_TORCH_ROOT}/lib/libtorch_cpu.so")
     "SHELL:-idirafter ${IHA_TORCH_ROOT}/include/torch/csrc/api/include")
   target_link_options(iha_torch INTERFACE "LINKER:-rpath-link,${IHA_TORCH_ROOT}/../nvidia/cu13/lib")
 endif()
+# Target `iha_torch_cuda`: its CUDA part as well. The libraries behind it (cuBLAS, cuDNN, NCCL ..) are found when it is
+# loaded, by its own run path; they are not needed to link. Headers of CUDA's runtime: iha_cudart.
+if(EXISTS "${IHA_TORCH_ROOT}/lib/libtorch_cuda.so" AND TARGET iha_torch)
+  foreach(part torch_cuda c10_cuda)
+    add_library(iha_torch_${part} SHARED IMPORTED GLOBAL)
+    set_target_properties(iha_torch_${part} PROPERTIES IMPORTED_LOCATION "${IHA_TORCH_ROOT}/lib/lib${part}.so")
+  endforeach()
+  add_library(iha_torch_cuda INTERFACE)
+  # Its kernels register themselves when it is loaded: needed even where no symbol of it is used.
+  target_link_libraries(iha_torch_cuda INTERFACE iha_torch -Wl,--no-as-needed iha_torch_torch_cuda -Wl,--as-needed
+                        iha_torch_c10_cuda)
+  target_link_options(iha_torch_cuda INTERFACE LINKER:--allow-shlib-undefined)
+endif()

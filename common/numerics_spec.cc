@@ -11,6 +11,8 @@ namespace {
 constexpr int kNumericsVersion = 2;
 // Version of how the torch backend calls LibTorch.
 constexpr int kTorchBackendVersion = 1;
+// Version of which sums cuda-fast leaves to whom, and how it splits.
+constexpr int kFastVersion = 1;
 
 // Whether it is `prefix` and the number of an architecture as fmt writes it.
 bool NamesArchitecture(std::string_view backend, std::string_view prefix) {
@@ -31,6 +33,10 @@ std::string CudaExactName(int sm) { return fmt::format("cuda-exact-sm_{}", sm); 
 
 bool IsCudaExactName(std::string_view backend) { return NamesArchitecture(backend, "cuda-exact-sm_"); }
 
+std::string CudaFastName(int sm) { return fmt::format("cuda-fast-sm_{}", sm); }
+
+bool IsCudaFastName(std::string_view backend) { return NamesArchitecture(backend, "cuda-fast-sm_"); }
+
 std::optional<int> CudaIndexOf(std::string_view device) {
   constexpr std::string_view kCuda = "cuda", kIndexed = "cuda:";
   if (device == kCuda) return 0;
@@ -44,8 +50,9 @@ std::optional<int> CudaIndexOf(std::string_view device) {
 }
 
 std::string NumericsSpec::Id() const {
-  const std::string version =
-      torch() ? fmt::format("{}-torch{}", kTorchBackendVersion, kTorchVersion) : std::to_string(kNumericsVersion);
+  const int number = torch() ? kTorchBackendVersion : fast() ? kFastVersion : kNumericsVersion;
+  const bool libraries = torch() || cuda_fast();
+  const std::string version = libraries ? fmt::format("{}-torch{}", number, kTorchVersion) : std::to_string(number);
   return fmt::format("{}/{}/weights={}/act={}/kv={}", backend, version, weights_dtype, activation_dtype, kv_dtype);
 }
 

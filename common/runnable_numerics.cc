@@ -5,8 +5,8 @@
 namespace iha {
 
 std::vector<NumericsSpec> RunnableNumerics(const std::string& device_backend) {
-  if (device_backend == kEmulatedBackend) return {EmulatedNumerics()};
-  if (IsCudaExactName(device_backend)) return {CudaNumerics(device_backend)};
+  if (device_backend == kEmulatedBackend) return {EmulatedNumerics(), EmulatedFastNumerics()};
+  if (IsCudaExactName(device_backend) || IsCudaFastName(device_backend)) return {CudaNumerics(device_backend)};
   std::vector<NumericsSpec> specs = {NumericsSpec{.backend = "fake"}};
   if (!IsTorchCudaName(device_backend)) specs.insert(specs.end(), {NumericsSpec{}, NumericsSpec{.kv_dtype = "bf16"}});
   if (FindBackendModule("torch").ok()) {

@@ -9,7 +9,7 @@
 namespace iha {
 
 // `device_backend`: TorchBackendName's (LibTorch on the worker's device; that of the CPU stands for all that runs
-// there), kEmulatedBackend, or CudaExactName's (our kernels on the worker's GPU).
+// there), kEmulatedBackend, or CudaExactName's or CudaFastName's (our kernels on the worker's GPU).
 std::vector<NumericsSpec> RunnableNumerics(const std::string& device_backend);
 
 }  // namespace iha

@@ -25,6 +25,16 @@ absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
   return opened;
 }
 
+// Of a GPU, as a module of our kernels says it.
+absl::StatusOr<int> ArchitectureBy(const char* module, const std::string& device) {
+  if (!CudaIndexOf(device).has_value()) {
+    return Unavailable("--device {}: no such device; expected cpu, emulated, cuda or cuda:N", device);
+  }
+  const absl::StatusOr<const BackendModule*> loaded = LoadBackendModule(module);
+  if (!loaded.ok()) return Annotate(loaded.status(), "--device " + device);
+  return (*loaded)->architecture(device);
+}
+
 }  // namespace
 
 Digest TextDigest(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& eos) {
@@ -43,15 +53,16 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
   IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
   OpenedBackend opened;
   opened.eos = checkpoint.generation().eos_token_ids;
-  if (options.numerics.torch() || options.numerics.cuda_exact()) {
-    IHA_ASSIGN_OR_RETURN(const BackendModule* module, LoadBackendModule(options.numerics.torch() ? "torch" : "cuda"));
+  if (options.numerics.torch() || options.numerics.cuda()) {
+    const char* const name = options.numerics.torch() ? "torch" : options.numerics.fast() ? "cuda_fast" : "cuda";
+    IHA_ASSIGN_OR_RETURN(const BackendModule* module, LoadBackendModule(name));
     IHA_ASSIGN_OR_RETURN(opened.backend, module->open({.checkpoint = &checkpoint,
                                                        .threads = options.threads,
                                                        .device = options.device,
                                                        .numerics = options.numerics}));
     return opened;
   }
-  if (options.numerics.backend == kEmulatedBackend) {
+  if (options.numerics.emulated()) {
     IHA_ASSIGN_OR_RETURN(opened.backend, OpenEmulatedBackend(checkpoint, options.numerics));
     return opened;
   }
@@ -79,13 +90,13 @@ absl::StatusOr<std::string> TorchBackendOn(const std::string& device) {
 }
 
 absl::StatusOr<std::string> CudaBackendOn(const std::string& device) {
-  if (!CudaIndexOf(device).has_value()) {
-    return Unavailable("--device {}: no such device; expected cpu, emulated, cuda or cuda:N", device);
-  }
-  const absl::StatusOr<const BackendModule*> cuda = LoadBackendModule("cuda");
-  if (!cuda.ok()) return Annotate(cuda.status(), "--device " + device);
-  IHA_ASSIGN_OR_RETURN(const int architecture, (*cuda)->architecture(device));
+  IHA_ASSIGN_OR_RETURN(const int architecture, ArchitectureBy("cuda", device));
   return CudaExactName(architecture);
+}
+
+absl::StatusOr<std::string> CudaFastBackendOn(const std::string& device) {
+  IHA_ASSIGN_OR_RETURN(const int architecture, ArchitectureBy("cuda_fast", device));
+  return CudaFastName(architecture);
 }
 
 absl::StatusOr<std::vector<NumericsSpec>> NumericsOn(const std::string& device) {
@@ -95,6 +106,9 @@ absl::StatusOr<std::vector<NumericsSpec>> NumericsOn(const std::string& device) 
   const absl::StatusOr<std::string> cuda = CudaBackendOn(device);
   std::vector<NumericsSpec> specs;
   if (cuda.ok()) specs = RunnableNumerics(*cuda);
+  if (cuda.ok()) {
+    if (const auto fast = CudaFastBackendOn(device); fast.ok()) specs.push_back(CudaNumerics(*fast));
+  }
   if (CudaIndexOf(device).has_value()) {
     if (const auto torch = TorchBackendOn(device); torch.ok()) {
       const std::vector<NumericsSpec> more = RunnableNumerics(*torch);

@@ -22,7 +22,8 @@ namespace iha::model {
 
 struct OpenOptions {
   int threads = 1;
-  // backend cpu-exact, cuda-exact-sm_NN, cuda-emulated, torch, torch-cuda-sm_NN; or fake: the folder's own
+  // backend cpu-exact, cuda-exact-sm_NN, cuda-fast-sm_NN, cuda-emulated, cuda-fast-emulated, torch, torch-cuda-sm_NN;
+  // or fake: the folder's own
   NumericsSpec numerics;
   std::string device = "cpu";  // those with an architecture: cuda or cuda:N
   // For the profile of the exact CPU engine; null = none. Must outlive the model.
@@ -58,6 +59,8 @@ absl::StatusOr<OpenedModel> OpenModel(const std::string& folder, const OpenOptio
 absl::StatusOr<std::string> TorchBackendOn(const std::string& device);
 // What our kernels are called on `device` (cuda, cuda:N): CudaExactName. Unavailable likewise. Loads the CUDA module.
 absl::StatusOr<std::string> CudaBackendOn(const std::string& device);
+// The same of CudaFastName: also Unavailable where LibTorch's CUDA part is not. Loads it.
+absl::StatusOr<std::string> CudaFastBackendOn(const std::string& device);
 // All that can be run on `device`: cpu, emulated, cuda, cuda:N. Not empty. Unavailable: nothing; says why.
 absl::StatusOr<std::vector<NumericsSpec>> NumericsOn(const std::string& device);
 absl::StatusOr<ModelIdentity> IdentifyModel(const std::string& folder);

@@ -74,11 +74,12 @@ pypi_step() {
   printf '%s\n' "$digest" >"$stamp"
 }
 
-# Of the 530 MB wheel only headers and the CPU libraries are kept. The folders keep the distance they have in
-# site-packages, since libtorch_cpu.so looks for the CUDA runtime at $ORIGIN/../../nvidia/cu13/lib.
+# Of the 530 MB wheel headers, the CPU libraries, and what numerics `fast` of the CUDA backend link are kept (what that
+# loads in turn is on hosts with GPUs). The folders keep the distance they have in site-packages, since libtorch_cpu.so
+# looks for the CUDA runtime at $ORIGIN/../../nvidia/cu13/lib.
 unpack_libtorch() {
   unzip -qo "$1"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' 'torch/lib/libgomp*' \
-    'torch/lib/libtorch_global_deps.so' 'torch-*.dist-info/*' -d "$2"
+    'torch/lib/libtorch_cuda.so' 'torch/lib/libc10_cuda.so' 'torch/lib/libtorch_global_deps.so' 'torch-*.dist-info/*' -d "$2"
   mv "$2"/torch-*.dist-info "$2/torch/dist-info"
   mv "$2/torch" "$2/libtorch"
   local wheel

@@ -78,13 +78,20 @@ run_tests() { ctest --test-dir build/release -j "$(nproc)" --no-tests=error --ou
 targets=$(for patch in "${patches[@]}"; do field target "$patch"; done | sort -u)
 # shellcheck disable=SC2086
 build $targets >"$log/base.build" 2>&1 || { tail -n 30 "$log/base.build" >&2; say "the tree does not build without a mutant"; exit 1; }
+# Many patches share a test: without a mutant each runs once.
 runnable=()
+declare -A base=() # by test: passes, or the log of why not
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
-  if run_tests "$(field test "$patch")" >"$log/$name.base" 2>&1; then
+  tests=$(field test "$patch")
+  if [ -z "${base[$tests]:-}" ]; then
+    base[$tests]=build/mutants/log/$name.base
+    if run_tests "$tests" >"$log/$name.base" 2>&1; then base[$tests]=passes; fi
+  fi
+  if [ "${base[$tests]}" = passes ]; then
     runnable+=("$patch")
   else
-    fail "$name: its test '$(field test "$patch")' does not pass without the mutant (or matches nothing); log: build/mutants/log/$name.base"
+    fail "$name: its test '$tests' does not pass without the mutant (or matches nothing); log: ${base[$tests]}"
   fi
 done
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles kernels with nvcc and holds ptxas to a table: nvcc_check.py --nvcc PATH --arch sm_90a --out DIR [--table FILE] FILE...
+"""Compiles kernels with nvcc, as the build does, and holds ptxas to a table: nvcc_check.py --nvcc PATH --arch sm_90a --out DIR [--table FILE] FILE...
 
 Fails if a file does not compile, a kernel spills registers or keeps a stack frame, or, with a table (lines "kernel
 registers", '#' comments), a kernel needs more registers than its line says, has no line, or a line has no kernel. Prints
@@ -64,7 +64,6 @@ def main():
     parser.add_argument('--out', required=True)
     parser.add_argument('--table')
     parser.add_argument('--allow-stack', action='store_true', help='kernels may keep a stack frame (test kernels do)')
-    parser.add_argument('--spill-bytes', type=int, default=0, help='spills that a kernel may have, with its stack frame')
     parser.add_argument('files', nargs='+')
     args = parser.parse_args()
     if shutil.which(args.nvcc) is None:
@@ -76,7 +75,7 @@ def main():
     launcher = [args.launcher] if args.launcher else []
     for name in args.files:
         target = os.path.join(args.out, os.path.basename(name) + '.o')
-        done = subprocess.run([*launcher, args.nvcc, '-std=c++20', '-O3', '-arch=' + args.arch, '-I', root, '-Xptxas', '-v',
+        done = subprocess.run([*launcher, args.nvcc, '-std=c++20', '-O3', '-fmad=false', '-arch=' + args.arch, '-I', root, '-Xptxas', '-v',
                                '-x', 'cu', '-c', os.path.join(root, name), '-o', target],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -90,8 +89,8 @@ def main():
             kernel = names[mangled]
             seen[kernel] = registers
             print(f'{kernel} {registers} registers, {stack} bytes of stack, {spill} spilled')
-            if spill > args.spill_bytes or (stack > args.spill_bytes and not args.allow_stack):
-                bad.append(f'{name}: {kernel} spills {spill} bytes and keeps {stack} bytes of stack, expected at most {args.spill_bytes}')
+            if spill > 0 or (stack > 0 and not args.allow_stack):
+                bad.append(f'{name}: {kernel} spills {spill} bytes and keeps {stack} bytes of stack, expected none')
     if args.table:
         table = read_table(args.table)
         for kernel, registers in seen.items():

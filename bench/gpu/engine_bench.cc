@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -123,14 +124,17 @@ absl::Status Measure(const char* name, const std::string& folder, const model::O
   return absl::OkStatus();
 }
 
-absl::Status Run(const std::string& device, const Size& size) {
+absl::StatusOr<NumericsSpec> NumericsFor(bool emulated, bool fast) {
+  if (emulated) return fast ? EmulatedFastNumerics() : EmulatedNumerics();
+  IHA_ASSIGN_OR_RETURN(const std::string backend,
+                       fast ? model::CudaFastBackendOn("cuda") : model::CudaBackendOn("cuda"));
+  return CudaNumerics(backend);
+}
+
+absl::Status Run(const NumericsSpec& numerics, const Size& size) {
   model::OpenOptions open;
-  open.device = device;
-  open.numerics = EmulatedNumerics();
-  if (device != kEmulatedDevice) {
-    IHA_ASSIGN_OR_RETURN(const std::string backend, model::CudaBackendOn(device));
-    open.numerics = CudaNumerics(backend);
-  }
+  open.device = numerics.emulated() ? kEmulatedDevice : "cuda";
+  open.numerics = numerics;
   const std::string folder =
       (std::filesystem::temp_directory_path() / fmt::format("engine_bench.{}", getpid())).string();
   absl::Status status;
@@ -147,13 +151,17 @@ absl::Status Run(const std::string& device, const Size& size) {
 }  // namespace
 }  // namespace iha
 
+// [emulated] [fast]
 int main(int argc, char** argv) {
-  const bool emulated = argc > 1 && std::string_view(argv[1]) == iha::kEmulatedDevice;
-  if (const auto gpu = iha::model::CudaBackendOn("cuda"); !emulated && !gpu.ok()) {
-    fmt::print("skipped: no GPU ({})\n", std::string(gpu.status().message()));
+  const auto given = [&](std::string_view word) { return std::find(argv + 1, argv + argc, word) != argv + argc; };
+  const bool emulated = given(iha::kEmulatedDevice);
+  const auto numerics = iha::NumericsFor(emulated, given("fast"));
+  if (!numerics.ok() && absl::IsUnavailable(numerics.status())) {
+    fmt::print("skipped: {}\n", std::string(numerics.status().message()));
     return 0;
   }
-  const absl::Status status = emulated ? iha::Run(iha::kEmulatedDevice, iha::kSmall) : iha::Run("cuda", iha::kGpu);
+  const absl::Status status =
+      numerics.ok() ? iha::Run(*numerics, emulated ? iha::kSmall : iha::kGpu) : numerics.status();
   if (!status.ok()) fmt::print(stderr, "engine_bench: {}\n", std::string(status.message()));
   return status.ok() ? 0 : 1;
 }

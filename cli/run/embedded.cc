@@ -52,9 +52,9 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   std::vector<std::string> arguments = {"--coordinator",
                                         address,
                                         "--device",
-                                        spec.numerics.torch_cuda() || spec.numerics.cuda_exact() ? "cuda"
-                                        : spec.numerics.backend == kEmulatedBackend              ? kEmulatedDevice
-                                                                                                 : "cpu",
+                                        spec.numerics.torch_cuda() || spec.numerics.cuda() ? "cuda"
+                                        : spec.numerics.emulated()                         ? kEmulatedDevice
+                                                                                           : "cpu",
                                         "--threads",
                                         std::to_string(ThreadsOf(flags)),
                                         "--data-root",

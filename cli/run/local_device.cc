@@ -22,13 +22,15 @@ absl::Status ToolFailed(const char* command, const RunResult& run) {
 
 }  // namespace
 
-absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, bool torch) {
-  const char* const command = torch ? "torch-backend" : "cuda-backend";
+absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics) {
+  const bool torch = numerics.torch(), fast = numerics.fast();
+  const char* const command = torch ? "torch-backend" : fast ? "cuda-fast-backend" : "cuda-backend";
   ChildOptions tool;
   tool.argv = {program_folder + "/iha-tool", command, "--device", "cuda"};
   IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(tool, "", {.timeout = absl::Minutes(2)}));
   const std::string backend = FirstLine(run.out);
-  if (run.exit.ok() && (torch ? IsTorchCudaName(backend) : IsCudaExactName(backend))) return backend;
+  const auto is_one = torch ? IsTorchCudaName : fast ? IsCudaFastName : IsCudaExactName;
+  if (run.exit.ok() && is_one(backend)) return backend;
   return ToolFailed(command, run);
 }
 

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/numerics_spec.h"
 #include "common/telemetry.h"
 
 namespace iha::cli {
 
-// "torch-cuda-sm_90" or "cuda-exact-sm_90" of device "cuda", from iha-tool in `program_folder`: neither LibTorch nor
-// CUDA is loaded into this process. Unavailable: no such device or build; the message is the tool's.
-absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, bool torch);
+// "torch-cuda-sm_90", "cuda-exact-sm_90" or "cuda-fast-sm_90" of device "cuda", whichever kind `numerics` are, from
+// iha-tool in `program_folder`: neither LibTorch nor CUDA is loaded into this process. Unavailable: no such device or
+// build; the message is the tool's.
+absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics);
 
 // Measured by iha-tool, which has the kernels. Unavailable: it could not; the message is the tool's.
 absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads);

@@ -66,9 +66,11 @@ absl::Status ValidateNumerics(const NumericsSpec& n) {
     if (std::find(known.begin(), known.end(), found) != known.end()) return absl::OkStatus();
     return InvalidArgument("numerics.{}: \"{}\"; expected one of {}{}", field, found, fmt::join(known, ", "), besides);
   };
-  if (!IsTorchCudaName(n.backend) && !IsCudaExactName(n.backend)) {
-    IHA_RETURN_IF_ERROR(one_of("backend", n.backend, {"cpu-exact", "cuda-fast", "cuda-emulated", "torch", "fake"},
-                               ", cuda-exact-sm_NN, torch-cuda-sm_NN (NN: the GPU's architecture, as 90)"));
+  if (!IsTorchCudaName(n.backend) && !IsCudaExactName(n.backend) && !IsCudaFastName(n.backend)) {
+    IHA_RETURN_IF_ERROR(one_of("backend", n.backend,
+                               {"cpu-exact", "cuda-emulated", "cuda-fast-emulated", "torch", "fake"},
+                               ", cuda-exact-sm_NN, cuda-fast-sm_NN, torch-cuda-sm_NN (NN: the GPU's architecture, as "
+                               "90)"));
   }
   IHA_RETURN_IF_ERROR(one_of("weights_dtype", n.weights_dtype, {"stored", "f32", "bf16", "f16"}));
   IHA_RETURN_IF_ERROR(one_of("activation_dtype", n.activation_dtype, {"f32", "bf16"}));

@@ -1,4 +1,5 @@
-// iha_collapse_global.cuh: what both global collapses (iha_collapse_gpu.h) do with R, rows and sums.
+// iha_collapse_global.cuh: what both global collapses (iha_collapse_gpu.h) do with R, rows and sums. Their kernels:
+// iha_collapse_plain.cuh, iha_collapse_xsa.cuh, an instantiation a file (kernels/CMakeLists.txt).
 #pragma once
 
 #include "kernels/iha_collapse/iha_collapse_gpu.h"

@@ -8,11 +8,11 @@
 //
 // Global (paper Definition 3): O[h] = sum over r = (i, j) of R[h][i P + j] a[i][j], by mma with fp32 accumulators in
 // increasing r, 16 rows at a time; R in bf16, or as the sum of two bf16 (error below 2^-17 of it), high parts of 16
-// rows before their low parts. A warp takes a token and 64 columns, streams the H P rows of a once through two stages
-// of 32 rows and keeps all heads in registers. heads at most 64, d a multiple of 64. With v, rows are z as above,
-// rounded to bf16 for the mma; a block takes a token and all of its columns, reads a and v once (d 64, 128 or 256). A
-// block holds R of all heads where its shared memory does (CollapseGpuTilesFor); else blocks take equal parts of the
-// heads and each reads a (and v).
+// rows before their low parts, which meet infinities of a as zeros. A warp takes a token and 64 columns, streams the H
+// P rows of a once through two stages of 32 rows and keeps all heads in registers. heads at most 64, d a multiple
+// of 64. With v, rows are z as above, rounded to bf16 for the mma; a block takes a token and all of its columns, reads
+// a and v once (d 64, 128 or 256). A block holds R of all heads where its shared memory does (CollapseGpuTilesFor);
+// else blocks take equal parts of the heads and each reads a (and v).
 //
 // Both return before they are done (target.h); status 1 for a shape outside of these, or with so many pseudo heads that
 // shared memory does not hold R of 16 heads.
@@ -65,10 +65,10 @@ struct IhaCollapseGlobalGpuArgs {
   uint32_t pseudo = 0;
   uint32_t d = 0;
   const uint16_t* v = nullptr;  // null: no XSA
-  uint32_t block_tiles = 0;     // set by the launcher: CollapseGpuTilesFor
 };
 inline constexpr uint32_t kCollapseGpuWarps = 4;
-inline constexpr uint32_t kCollapseGpuTokens = 16;  // of a block
+inline constexpr uint32_t kCollapseGpuColumns = 64;  // of a block without XSA
+inline constexpr uint32_t kCollapseGpuTokens = 16;   // of a block
 // Shared memory of a block with R of 16 `tiles` heads: d 0 for stages of each warp, without XSA; else two stages of 32
 // rows of a and of v.
 constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r, uint32_t tiles, uint32_t xsa_d) {
@@ -84,7 +84,10 @@ constexpr uint32_t CollapseGpuTilesFor(const CollapseGpuLayout& r, uint32_t xsa_
 }
 
 GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
-// Its part with XSA, in a file of its own.
-GpuStatus IhaCollapseGlobalXsaGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
+// Its kernels, for 16 kHeadTiles heads a block: 1, 2 or 4; with XSA heads of kD: 64, 128 or 256.
+template <uint32_t kHeadTiles, uint32_t kTerms>
+GpuStatus LaunchCollapseGlobal(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
+template <uint32_t kHeadTiles, uint32_t kD>
+GpuStatus LaunchCollapseGlobalXsa(const IhaCollapseGlobalGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -1,4 +1,5 @@
-// iha_mix_rope.cuh: the kernel behind iha_mix_rope_gpu.h, for heads padded to 16 kSteps.
+// iha_mix_rope.cuh: the kernel behind iha_mix_rope_gpu.h, for heads padded to 16 kSteps. An instantiation a file
+// (kernels/CMakeLists.txt).
 #pragma once
 
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
@@ -99,10 +100,12 @@ IHA_DEVICE void LoadEight(ptx::Global<const float> from, uint32_t apart, float (
   }
 }
 
-// The heads of a token to this warp's tile, rotated to the token's position. Rows past the heads are zeros.
-template <uint32_t kSteps>
-IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, const Plan& plan, const Place& place,
+// The heads of a token to this warp's tile, rotated to the token's position. Rows past the heads are zeros. kLook:
+// whether there is an infinity among them, for all lanes.
+template <uint32_t kSteps, bool kLook>
+IHA_DEVICE bool LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, const Plan& plan, const Place& place,
                           uint32_t token) {
+  bool infinite = false;
   const uint32_t chunk = ptx::Lane() % 4, column = place.first + chunk * 8;
   const bool rotate = part.rotate != 0 && part.norm == nullptr;
   float c[8] = {}, s[8] = {};  // of 8 pairs; side by side: of 4 in each half
@@ -134,10 +137,36 @@ IHA_DEVICE void LoadToken(const IhaMixGpuArgs& p, const IhaMixGpuPart& part, con
         high = Narrow(v);
       }
     }
+    if constexpr (kLook) {
+      for (uint32_t j = 0; j < 4; ++j) infinite = infinite || HasInfinity(low.v[j]) || HasInfinity(high.v[j]);
+    }
     ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + TileChunk<kMixGpuColumns>(head, chunk)), low);
     ptx::StoreAs(ptx::DynamicShared<uint16_t>(plan.token + TileChunk<kMixGpuColumns>(head, chunk + 4)), high);
   }
   ptx::SyncWarp();
+  if constexpr (kLook) infinite = ptx::Any(ptx::kAllLanes, infinite);
+  return infinite;
+}
+
+// c += 16 rows of alpha, of the columns from byte `at` on, times the fragments of all heads.
+template <uint32_t kSteps, bool kFinite>
+IHA_DEVICE void AddRows(const Plan& plan, uint32_t row, uint32_t at, const uint32_t (&b)[kSteps][4][4],
+                        float (&c)[8][4]) {
+  const uint32_t lane = ptx::Lane();
+  IHA_UNROLL
+  for (uint32_t k = 0; k < kSteps; ++k) {
+    uint32_t a[4];
+    ptx::LdMatrix<4, false>(a, ptx::DynamicShared<uint16_t>((row - plan.begin + lane % 16) * plan.alpha_stride + at +
+                                                            k * 32 + lane / 16 * 16));
+    IHA_UNROLL
+    for (uint32_t n = 0; n < 8; ++n) {
+      uint32_t pair[2] = {b[k][n / 2][n % 2 * 2], b[k][n / 2][n % 2 * 2 + 1]};
+      if constexpr (kFinite) {
+        for (uint32_t& two : pair) two = WithoutInfinities(two);
+      }
+      ptx::MmaBF16(c[n], a, pair);
+    }
+  }
 }
 
 // What a lane's 16 columns of a row are multiplied with and rotated by.
@@ -276,7 +305,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p)
   for (uint32_t i = ptx::WarpIndex() / plan.slices; i < kMixGpuTokens; i += kMixGpuWarps / plan.slices) {
     const uint32_t token = ptx::BlockX() * kMixGpuTokens + i;
     if (token >= p.shape.tokens) break;
-    LoadToken<kSteps>(p, part, plan, place, token);
+    const bool infinite = LoadToken<kSteps, kTerms == 2>(p, part, plan, place, token);
     if (norm) LoadAngles(p, place, token, turn);
     uint32_t b[kSteps][4][4];  // of two column tiles each
     IHA_UNROLL
@@ -289,15 +318,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p)
     }
     for (uint32_t row = plan.begin; row < plan.end; row += kTile) {
       float c[8][4] = {};
-      IHA_UNROLL
-      for (uint32_t k = 0; k < kSteps * kTerms; ++k) {
-        uint32_t a[4];
-        const uint32_t at = (row - plan.begin + lane % 16) * plan.alpha_stride + k * 32 + lane / 16 * 16;
-        ptx::LdMatrix<4, false>(a, ptx::DynamicShared<uint16_t>(at));
-        IHA_UNROLL
-        for (uint32_t n = 0; n < 8; ++n) {
-          const uint32_t pair[2] = {b[k % kSteps][n / 2][n % 2 * 2], b[k % kSteps][n / 2][n % 2 * 2 + 1]};
-          ptx::MmaBF16(c[n], a, pair);
+      AddRows<kSteps, false>(plan, row, 0, b, c);
+      if constexpr (kTerms == 2) {
+        if (infinite) {
+          AddRows<kSteps, true>(plan, row, kSteps * 32, b, c);
+        } else {
+          AddRows<kSteps, false>(plan, row, kSteps * 32, b, c);
         }
       }
       if (norm) NormRows(p, plan, place, turn, turns++, c);
@@ -307,17 +333,16 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kMixGpuWarps * 32, 1) MixRope(IhaMixGpuArgs p)
   }
 }
 
-template <uint32_t kSteps>
-GpuStatus LaunchMix(const IhaMixGpuArgs& args, bool norm, GpuStream stream) {
+}  // namespace
+
+template <uint32_t kSteps, uint32_t kTerms, bool kNorm>
+GpuStatus LaunchMixRope(const IhaMixGpuArgs& args, GpuStream stream) {
   const IhaMixGpuShape& s = args.shape;
   const uint32_t pieces = (s.heads * s.pseudo + args.block_rows - 1) / args.block_rows;
-  const LaunchShape shape{(s.tokens + kMixGpuTokens - 1) / kMixGpuTokens, norm ? 1 : s.d / kMixGpuColumns,
+  const LaunchShape shape{(s.tokens + kMixGpuTokens - 1) / kMixGpuTokens, kNorm ? 1 : s.d / kMixGpuColumns,
                           args.count * pieces, kMixGpuWarps * 32,
-                          MixGpuSharedBytes(s, args.terms, norm, args.block_rows)};
-  const auto launch = [&](auto kernel) { return LaunchKernel("iha_mix_rope", kernel, shape, stream, args); };
-  if (norm) return args.terms == 1 ? launch(MixRope<kSteps, 1, true>) : launch(MixRope<kSteps, 2, true>);
-  return args.terms == 1 ? launch(MixRope<kSteps, 1, false>) : launch(MixRope<kSteps, 2, false>);
+                          MixGpuSharedBytes(s, args.terms, kNorm, args.block_rows)};
+  return LaunchKernel("iha_mix_rope", MixRope<kSteps, kTerms, kNorm>, shape, stream, args);
 }
 
-}  // namespace
 }  // namespace iha::kernels

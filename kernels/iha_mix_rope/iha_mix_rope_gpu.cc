@@ -1,6 +1,19 @@
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
 
 namespace iha::kernels {
+namespace {
+
+template <uint32_t kSteps>
+GpuStatus Launch(const IhaMixGpuArgs& args, bool norm, GpuStream stream) {
+  if (norm) {
+    return args.terms == 1 ? LaunchMixRope<kSteps, 1, true>(args, stream)
+                           : LaunchMixRope<kSteps, 2, true>(args, stream);
+  }
+  return args.terms == 1 ? LaunchMixRope<kSteps, 1, false>(args, stream)
+                         : LaunchMixRope<kSteps, 2, false>(args, stream);
+}
+
+}  // namespace
 
 GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream) {
   const IhaMixGpuShape& s = args.shape;
@@ -18,9 +31,9 @@ GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream) {
   if (filled.block_rows == 0) return 1;
   if (s.tokens == 0) return 0;
   const uint32_t columns = MixGpuAlphaLayoutFor(s, args.terms).columns;
-  return columns == 16   ? IhaMixRopeGpu16(filled, norm, stream)
-         : columns == 32 ? IhaMixRopeGpu32(filled, norm, stream)
-                         : IhaMixRopeGpu64(filled, norm, stream);
+  return columns == 16   ? Launch<1>(filled, norm, stream)
+         : columns == 32 ? Launch<2>(filled, norm, stream)
+                         : Launch<4>(filled, norm, stream);
 }
 
 }  // namespace iha::kernels

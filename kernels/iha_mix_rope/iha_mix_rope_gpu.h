@@ -6,7 +6,8 @@
 //   values: y[h,j] = r(sum over m of alpha(m,h,j) x_m)
 //   keys and queries with a norm (post_mix): y[h,j] = r(Rot_j(RoPE(RMSNorm(sum over m of alpha(m,h,j) x_m), row[t])))
 // The sum is by mma with fp32 accumulators, in increasing m; alpha in bf16, or where that is not exact as the sum of
-// two bf16 (error below 2^-17 of it), high parts first. RoPE pairs element i with i + d / 2, or with interleaved
+// two bf16 (error below 2^-17 of it), high parts first; low parts meet infinities of k_m and x_m as zeros, so that what
+// an infinity comes to is alpha's own doing in either form. RoPE pairs element i with i + d / 2, or with interleaved
 // pairing 2 i with 2 i + 1. A row of y is written at virtual token t P + j: y[((t P + j) H + h) d + i], the layout that
 // attention over P T tokens reads.
 //
@@ -105,9 +106,8 @@ constexpr uint32_t MixGpuRowsFor(const IhaMixGpuShape& s, uint32_t terms, bool n
 
 GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream);
 
-// Its parts, for heads padded to so many (iha_mix_rope_<heads>.cu).
-GpuStatus IhaMixRopeGpu16(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
-GpuStatus IhaMixRopeGpu32(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
-GpuStatus IhaMixRopeGpu64(const IhaMixGpuArgs& args, bool norm, GpuStream stream);
+// Its kernels, for heads padded to 16 kSteps: 1, 2 or 4 (iha_mix_rope.cuh).
+template <uint32_t kSteps, uint32_t kTerms, bool kNorm>
+GpuStatus LaunchMixRope(const IhaMixGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -19,6 +19,7 @@ std::string Refusal(const LaunchConfig& config) {
   if (config.grid.count() == 0 || config.block.count() == 0) {
     return "grid " + Show(config.grid) + " block " + Show(config.block) + " has no threads";
   }
+  if (config.grid.x > 0x7FFFFFFF) return "grid " + Show(config.grid) + " has x above 2^31 - 1";
   if (config.grid.y > 65535 || config.grid.z > 65535) {
     return "grid " + Show(config.grid) + " has y or z above 65535";
   }

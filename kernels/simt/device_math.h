@@ -33,6 +33,17 @@ IHA_DEVICE To BitsAs(const From& from) {
   return to;
 }
 
+// Of a pair of bf16: whether one of them is an infinity; and the pair with 0 in place of infinities (NaN stay). Low
+// parts of factors in two parts are multiplied with that: 0, or another sign, times an infinity would be NaN.
+IHA_DEVICE bool HasInfinity(uint32_t pair) {
+  return (pair & 0x7FFFu) == 0x7F80u || (pair & 0x7FFF0000u) == 0x7F800000u;
+}
+IHA_DEVICE uint32_t WithoutInfinities(uint32_t pair) {
+  if ((pair & 0x7FFFu) == 0x7F80u) pair &= 0xFFFF0000u;
+  if ((pair & 0x7FFF0000u) == 0x7F800000u) pair &= 0xFFFFu;
+  return pair;
+}
+
 // Byte of 16-byte chunk `chunk` of row `row` in a tile of shared memory with kColumns values of 16 bits a row: chunks
 // of a group of 8 are exchanged by the row's number, so that ldmatrix, and stores of a column of chunks, meet no bank
 // twice.

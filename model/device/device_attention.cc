@@ -11,6 +11,7 @@
 #include "kernels/rope/rope_gpu.h"
 #include "kernels/talking_heads/talking_heads_gpu.h"
 #include "model/checkpoint/cost.h"
+#include "model/device/device_fast.h"
 
 namespace iha::model {
 namespace {
@@ -51,7 +52,7 @@ absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, 
   const Heads& heads = iha ? mixed : base;
   IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_, cache.group));
   IHA_RETURN_IF_ERROR(Append(runtime, *places, cache.pages, heads));
-  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, cache.pages, heads.q.data()));
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, cache.pages, heads));
   if (iha) {
     IHA_ASSIGN_OR_RETURN(y, Collapse(runtime, tokens, y, heads.v));
   }
@@ -177,12 +178,12 @@ absl::Status DeviceAttention::Append(DeviceRuntime& runtime, const DevicePlaces&
 }
 
 absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const DevicePlaces& places,
-                                                   const kernels::KvPagesGpu& pages, const uint16_t* q) const {
+                                                   const kernels::KvPagesGpu& pages, const Heads& heads) const {
   IHA_ASSIGN_OR_RETURN(DeviceRows y, DeviceRows::Make(runtime, size_t{places.rows} * heads_ * d_v_, "attended"));
   const bool token_window =
       pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken;
   const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
-  const kernels::AttentionGpuArgs args{.q = q,
+  const kernels::AttentionGpuArgs args{.q = heads.q.data(),
                                        .k_pages = pages.k_pages,
                                        .v_pages = pages.v_pages,
                                        .page_table = places.page_table.data(),
@@ -204,10 +205,56 @@ absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const
                                        .max_keys = places.max_keys};
   if (spec_.kind == AttentionKind::kTalkingHeads) {
     IHA_RETURN_IF_ERROR(AttendTalking(runtime, args));
-  } else {
-    IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionGpu(args, runtime.stream()), "attention"));
+    return y;
   }
+  bool done = false;
+  if (DeviceFast* const fast = runtime.fast(); fast != nullptr) {
+    IHA_ASSIGN_OR_RETURN(done, AttendPrompts(*fast, places, heads, args));
+    if (!done) {
+      IHA_ASSIGN_OR_RETURN(done, AttendInPieces(runtime, places, args));
+    }
+  }
+  if (!done) IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionGpu(args, runtime.stream()), "attention"));
   return y;
+}
+
+absl::StatusOr<bool> DeviceAttention::AttendPrompts(DeviceFast& fast, const DevicePlaces& places, const Heads& heads,
+                                                    const kernels::AttentionGpuArgs& args) const {
+  const bool hides = args.mask.window != 0 &&
+                     int64_t{args.mask.window} * (args.mask.token_window ? pseudo_ : 1) < int64_t{places.max_keys};
+  if (!places.whole || hides || args.mask.token_causal || d_ != d_v_) return false;
+  for (uint32_t s = 0; s < places.sequences; s++) {
+    if (places.row_begin[s + 1] - places.row_begin[s] < kFastPromptRows) return false;
+  }
+  for (uint32_t s = 0; s < places.sequences; s++) {
+    const size_t row = places.row_begin[s], q = row * heads_ * d_, kv = row * kv_heads_ * d_;
+    IHA_ASSIGN_OR_RETURN(const bool taken, fast.CausalAttention({.q = args.q + q,
+                                                                 .k = heads.k.data() + kv,
+                                                                 .v = heads.v.data() + kv,
+                                                                 .out = args.out + q,
+                                                                 .rows = places.row_begin[s + 1] - places.row_begin[s],
+                                                                 .heads = heads_,
+                                                                 .kv_heads = kv_heads_,
+                                                                 .d = d_,
+                                                                 .scale = scale_}));
+    if (!taken) return false;  // what was enqueued is written over
+  }
+  return true;
+}
+
+absl::StatusOr<bool> DeviceAttention::AttendInPieces(DeviceRuntime& runtime, const DevicePlaces& places,
+                                                     kernels::AttentionGpuArgs args) const {
+  args.split_keys = kernels::AttentionGpuSplitFor(heads_ * places.sequences, args.max_rows, args.max_keys,
+                                                  runtime.fast()->processors());
+  if (args.split_keys == 0) return false;
+  args.rows = places.rows;
+  const size_t pieces = size_t{kernels::AttentionGpuPieces(args)} * args.rows * heads_;
+  IHA_ASSIGN_OR_RETURN(const auto out, DeviceArray<float>::Make(runtime, pieces * d_v_, "pieces"));
+  IHA_ASSIGN_OR_RETURN(const auto sums, DeviceArray<float>::Make(runtime, pieces * 2, "sums of pieces"));
+  args.split_out = out.data();
+  args.split_sums = sums.data();
+  IHA_RETURN_IF_ERROR(runtime.Check(kernels::AttentionGpu(args, runtime.stream()), "attention in pieces"));
+  return true;
 }
 
 absl::Status DeviceAttention::AttendTalking(DeviceRuntime& runtime, const kernels::AttentionGpuArgs& args) const {

@@ -56,7 +56,12 @@ class DeviceAttention {
   absl::Status Append(DeviceRuntime& runtime, const DevicePlaces& places, const kernels::KvPagesGpu& pages,
                       const Heads& heads) const;
   absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places,
-                                    const kernels::KvPagesGpu& pages, const uint16_t* q) const;
+                                    const kernels::KvPagesGpu& pages, const Heads& heads) const;
+  // Numerics `fast`: whole prompts by the library, decode steps in pieces. false: neither; nothing was enqueued.
+  absl::StatusOr<bool> AttendPrompts(DeviceFast& fast, const DevicePlaces& places, const Heads& heads,
+                                     const kernels::AttentionGpuArgs& args) const;
+  absl::StatusOr<bool> AttendInPieces(DeviceRuntime& runtime, const DevicePlaces& places,
+                                      kernels::AttentionGpuArgs args) const;
   absl::Status AttendTalking(DeviceRuntime& runtime, const kernels::AttentionGpuArgs& args) const;
   absl::StatusOr<DeviceRows> Collapse(DeviceRuntime& runtime, uint32_t tokens, const DeviceRows& attended,
                                       const DeviceRows& values) const;

@@ -31,6 +31,8 @@ class DeviceGraph {
   virtual ~DeviceGraph() = default;
 };
 
+class DeviceFast;
+
 class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
@@ -52,6 +54,8 @@ class DeviceRuntime {
   [[nodiscard]] virtual absl::Status BeginRecording() = 0;
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() = 0;
   [[nodiscard]] virtual absl::Status Replay(DeviceGraph& graph) = 0;
+  // What numerics `fast` have beside the kernels (device_fast.h); null: exact ones.
+  virtual DeviceFast* fast() { return nullptr; }
 };
 
 // n values of device memory, freed with the object. The runtime must outlive it.

@@ -58,6 +58,7 @@ absl::Status DeviceStep::FillPlaces(uint32_t pseudo, size_t group, DevicePlaces&
   places.pages_per_sequence = static_cast<uint32_t>(blocks) * pseudo;
   places.max_rows = 0;
   places.max_keys = table_blocks_ * pseudo * kKvBlockTokens;
+  places.whole = table_blocks_ == 0;
   std::vector<uint32_t> positions, row_sequence, q_begin = {0}, kv_length;
   std::vector<int32_t> table(size_t{places.sequences} * places.pages_per_sequence, kNoKvBlock);
   for (uint32_t s = 0; s < places.sequences; s++) {
@@ -67,6 +68,7 @@ absl::Status DeviceStep::FillPlaces(uint32_t pseudo, size_t group, DevicePlaces&
       positions.push_back(position);
       row_sequence.push_back(s);
     }
+    places.whole = places.whole && start == 0;
     q_begin.push_back(static_cast<uint32_t>(positions.size()));
     kv_length.push_back((start + count) * pseudo);
     places.max_rows = std::max(places.max_rows, count * pseudo);
@@ -83,6 +85,7 @@ absl::Status DeviceStep::FillPlaces(uint32_t pseudo, size_t group, DevicePlaces&
   IHA_RETURN_IF_ERROR(Put(places.positions, positions, "positions"));
   IHA_RETURN_IF_ERROR(Put(places.row_sequence, row_sequence, "row sequence"));
   IHA_RETURN_IF_ERROR(Put(places.q_begin, q_begin, "q begin"));
+  places.row_begin = std::move(q_begin);
   IHA_RETURN_IF_ERROR(Put(places.kv_length, kv_length, "kv length"));
   return Put(places.page_table, table, "page table");
 }

@@ -31,6 +31,10 @@ struct DevicePlaces {
   DeviceArray<uint32_t> q_begin;       // [sequences + 1]
   DeviceArray<uint32_t> kv_length;     // [sequences]
   DeviceArray<int32_t> page_table;     // [sequences][pages_per_sequence]
+  // Known to the host alone: where each sequence's rows begin (and the last one's end), and whether all of them begin
+  // at position 0, so that the step's own keys are all that there are.
+  std::vector<uint32_t> row_begin;
+  bool whole = false;
 };
 
 class DeviceStep {

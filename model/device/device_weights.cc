@@ -1,9 +1,11 @@
 #include "model/device/device_weights.h"
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "kernels/elementwise/elementwise_gpu.h"
 #include "kernels/matmul/matmul_gpu.h"
 #include "model/checkpoint/tensor.h"
+#include "model/device/device_fast.h"
 
 namespace iha::model {
 namespace {
@@ -106,13 +108,21 @@ kernels::MatmulGpuArgs MatmulOf(const DeviceLinear& linear, const uint16_t* x, u
           .ldy = linear.n};
 }
 
+absl::Status Multiply(DeviceRuntime& runtime, const kernels::MatmulGpuArgs& args) {
+  if (DeviceFast* const fast = runtime.fast(); fast != nullptr && args.m > 0) {
+    IHA_ASSIGN_OR_RETURN(const bool taken, fast->Matmul(args));
+    if (taken) return absl::OkStatus();
+  }
+  return runtime.Check(kernels::MatmulGpu(args, runtime.stream()), "matmul");
+}
+
 }  // namespace
 
 absl::Status ApplyLinear(DeviceRuntime& runtime, const DeviceLinear& linear, const uint16_t* x, uint32_t rows,
                          uint16_t* y) {
   kernels::MatmulGpuArgs args = MatmulOf(linear, x, rows);
   args.y = y;
-  IHA_RETURN_IF_ERROR(runtime.Check(kernels::MatmulGpu(args, runtime.stream()), "matmul"));
+  IHA_RETURN_IF_ERROR(Multiply(runtime, args));
   if (linear.bias.empty()) return absl::OkStatus();
   return runtime.Check(
       kernels::AddInPlaceGpu({.x = y, .y = linear.bias.data(), .rows = rows, .n = linear.n, .ldx = linear.n, .ldy = 0},
@@ -124,7 +134,7 @@ absl::Status ApplyLinear(DeviceRuntime& runtime, const DeviceLinear& linear, con
                          float* y) {
   kernels::MatmulGpuArgs args = MatmulOf(linear, x, rows);
   args.y_float = y;
-  return runtime.Check(kernels::MatmulGpu(args, runtime.stream()), "matmul");
+  return Multiply(runtime, args);
 }
 
 }  // namespace iha::model

@@ -5,8 +5,9 @@ namespace iha::model {
 absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const checkpoint::Checkpoint& checkpoint,
                                                              const NumericsSpec& numerics,
                                                              const EmulatedOptions& options) {
-  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(options),
-                           {.record_decode = options.record_decode});
+  EmulatedOptions device = options;
+  if (numerics.fast() && device.processors == 0) device.processors = kEmulatedProcessors;
+  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(device), {.record_decode = device.record_decode});
 }
 
 }  // namespace iha::model

@@ -1,4 +1,5 @@
-// emulated_backend.h: a checkpoint on the emulated device: numerics `cuda-emulated` (docs/contracts/device.md).
+// emulated_backend.h: a checkpoint on the emulated device: numerics `cuda-emulated`, or `cuda-fast-emulated`
+// (docs/contracts/device.md).
 //
 // Errors as OpenDeviceBackend; thread: the backend's.
 #pragma once
@@ -10,6 +11,9 @@
 #include "model/device/emulated_runtime.h"
 
 namespace iha::model {
+
+// An H200's: decode steps are cut as they would be there.
+inline constexpr uint32_t kEmulatedProcessors = 132;
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const checkpoint::Checkpoint& checkpoint,
                                                              const NumericsSpec& numerics,

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "common/errors.h"
 #include "kernels/simt/device.h"
+#include "model/device/device_fast.h"
 
 namespace iha::model {
 namespace {
@@ -44,9 +46,12 @@ class EmulatedRuntime final : public DeviceRuntime {
   explicit EmulatedRuntime(const EmulatedOptions& options)
       : device_(
             {.seed = options.seed, .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy}),
-        free_bytes_(options.free_bytes) {}
+        free_bytes_(options.free_bytes) {
+    if (options.processors > 0) fast_.emplace(options.processors);
+  }
 
   kernels::GpuStream stream() override { return &device_; }
+  DeviceFast* fast() override { return fast_.has_value() ? &*fast_ : nullptr; }
   int64_t FreeBytes() override { return free_bytes_; }
 
   absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
@@ -63,7 +68,10 @@ class EmulatedRuntime final : public DeviceRuntime {
 
   void Free(void* memory) override {
     const auto is_it = [&](const Memory& m) { return m.begin == memory; };
-    if (recording_ != nullptr && std::ranges::any_of(recording_->memory, is_it)) return;  // the graph's
+    if (recording_ != nullptr) {
+      if (std::ranges::any_of(recording_->memory, is_it)) return;  // the graph's
+      freed_while_recording_ = true;                               // on a GPU the free would become a part of the graph
+    }
     device_.Unregister(memory);
     ::operator delete(memory, kAlignment);
   }
@@ -89,6 +97,7 @@ class EmulatedRuntime final : public DeviceRuntime {
   }
 
   absl::Status BeginRecording() override {
+    freed_while_recording_ = false;
     recording_ = std::make_unique<EmulatedGraph>(device_);
     device_.Record(&recording_->launches);
     return absl::OkStatus();
@@ -96,6 +105,10 @@ class EmulatedRuntime final : public DeviceRuntime {
 
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override {
     device_.Record(nullptr);
+    if (freed_while_recording_) {
+      recording_ = nullptr;
+      return Internal("memory of before a recording was freed in it");
+    }
     return std::unique_ptr<DeviceGraph>(std::move(recording_));
   }
 
@@ -121,7 +134,9 @@ class EmulatedRuntime final : public DeviceRuntime {
 
   simt::Device device_;
   const int64_t free_bytes_;
+  std::optional<SplitKeysOnly> fast_;
   std::unique_ptr<EmulatedGraph> recording_;
+  bool freed_while_recording_ = false;
 };
 
 }  // namespace

@@ -18,6 +18,8 @@ struct EmulatedOptions {
   // Decode steps are recorded and replayed as on a GPU, else each is enqueued by itself. No bit depends on it either.
   bool record_decode = true;
   int64_t free_bytes = 0;  // that the device says it has; 0: it does not say
+  // Numerics `fast`: multiprocessors that decode steps are cut for (device_fast.h); 0: exact.
+  uint32_t processors = 0;
 };
 
 std::unique_ptr<DeviceRuntime> MakeEmulatedRuntime(const EmulatedOptions& options);

@@ -79,17 +79,20 @@ TEST(RunFlags, WhatThisBuildLacksIsUnavailable) {
   flags.device = "emulated";
   ASSERT_TRUE(NumericsOf(flags).ok());
   EXPECT_EQ(NumericsOf(flags)->Id(), "cuda-emulated/2/weights=bf16/act=bf16/kv=bf16");
-  for (const char* numerics : {"fast", "torch"}) {
-    flags.numerics = numerics;
-    EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
-  }
-  for (const char* device : {"cuda", "cpu"}) {
-    flags.device = device;
-    flags.numerics = "fast";
-    EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable) << device;
-  }
-  flags.device = "cpu";
+  flags.numerics = "torch";
   EXPECT_EQ(NumericsOf(flags).status().code(), absl::StatusCode::kUnavailable);
+  flags.numerics = "fast";
+  ASSERT_TRUE(NumericsOf(flags).ok());
+  EXPECT_EQ(NumericsOf(flags)->Id(), "cuda-fast-emulated/1/weights=bf16/act=bf16/kv=bf16");
+  flags.device = "cuda";
+  ASSERT_TRUE(NumericsOf(flags).ok());
+  EXPECT_EQ(*NumericsOf(flags), CudaNumerics("cuda-fast"));
+  for (const char* device : {"auto", "cpu"}) {
+    flags.device = device;
+    const absl::Status status = NumericsOf(flags).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << device;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("--numerics fast: --device {}, ", device)));
+  }
 }
 
 }  // namespace

@@ -129,14 +129,20 @@ TEST(EvalTypes, CudaNumericsNameTheArchitecture) {
                               "cuda-exact-sm_0", "torch-cuda-sm_90", "cuda-fast", ""}) {
     EXPECT_FALSE(IsCudaExactName(backend)) << backend;
   }
+  // The libraries that come with LibTorch decide bits, too; the emulator has none.
+  EXPECT_EQ(CudaNumerics(CudaFastName(90)).Id(), "cuda-fast-sm_90/1-torch2.11.0/weights=bf16/act=bf16/kv=bf16");
+  EXPECT_EQ(EmulatedFastNumerics().Id(), "cuda-fast-emulated/1/weights=bf16/act=bf16/kv=bf16");
+  EXPECT_TRUE(IsCudaFastName("cuda-fast-sm_90"));
+  for (const char* backend : {"cuda-fast", "cuda-fast-emulated", "cuda-fast-sm_090", "cuda-exact-sm_90", ""}) {
+    EXPECT_FALSE(IsCudaFastName(backend)) << backend;
+  }
   const struct {
     const char* backend;
     bool cuda, on_device, exact;
-  } cases[] = {{"cuda-exact-sm_90", true, true, true},
-               {"cuda-exact", true, true, true},
-               {"cuda-emulated", false, true, true},
-               {"torch-cuda-sm_90", false, false, false},
-               {"cpu-exact", false, false, true}};
+  } cases[] = {{"cuda-exact-sm_90", true, true, true},    {"cuda-exact", true, true, true},
+               {"cuda-emulated", false, true, true},      {"cuda-fast-sm_90", false, true, false},
+               {"cuda-fast", false, true, false},         {"cuda-fast-emulated", false, true, false},
+               {"torch-cuda-sm_90", false, false, false}, {"cpu-exact", false, false, true}};
   for (const auto& c : cases) {
     const NumericsSpec spec{.backend = c.backend};
     EXPECT_EQ(spec.cuda_exact(), c.cuda) << c.backend;

@@ -1,5 +1,5 @@
-// torch-backend, cuda-backend: what LibTorch and our kernels are called on a device, as numerics ids have it; iha-eval
-// run asks.
+// torch-backend, cuda-backend, cuda-fast-backend: what LibTorch and our kernels are called on a device, as numerics ids
+// have it; iha-eval run asks.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -34,6 +34,7 @@ void AddTorchBackend(CLI::App& app, Tool& tool) {
 
 void AddCudaBackend(CLI::App& app, Tool& tool) {
   Add(app, tool, "cuda-backend", "exact numerics", "cuda or cuda:N", "cuda", model::CudaBackendOn);
+  Add(app, tool, "cuda-fast-backend", "fast numerics", "cuda or cuda:N", "cuda", model::CudaFastBackendOn);
 }
 
 }  // namespace iha::tools

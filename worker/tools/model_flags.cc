@@ -14,8 +14,10 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
                  "cpu; cuda, cuda:N: a GPU (bf16); emulated: its kernels, run by an emulator (slow); with --numerics "
                  "torch: cpu, cuda, cuda:N")
       ->capture_default_str();
-  app.add_option("--numerics", flags.numerics, "exact, torch (LibTorch), or fake for checkpoints of type iha_fake")
-      ->check(CLI::IsMember({"exact", "torch", "fake"}))
+  app.add_option("--numerics", flags.numerics,
+                 "exact, fast (cuda and emulated: sums in any order), torch (LibTorch), or fake for checkpoints of "
+                 "type iha_fake")
+      ->check(CLI::IsMember({"exact", "fast", "torch", "fake"}))
       ->capture_default_str();
   app.add_option("--kv-dtype", flags.kv_dtype,
                  "type of the KV cache: f32 or bf16 (other results); cuda and emulated: bf16")
@@ -27,14 +29,19 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
 }
 
 absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
-  const bool emulated = flags.device == kEmulatedDevice;
-  if (emulated && flags.numerics != "exact") {
+  const bool emulated = flags.device == kEmulatedDevice, fast = flags.numerics == "fast";
+  if (fast && flags.device == "cpu") {
+    return Unavailable(
+        "--numerics fast: --device cpu, whose kernels have one order of sums and lose no time by it; use --numerics "
+        "exact or torch");
+  }
+  if (emulated && flags.numerics != "exact" && !fast) {
     return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
   }
   const bool cuda = !emulated && flags.device != "cpu" && flags.numerics != "torch";
   // First what is no device at all.
   if (cuda && !CudaIndexOf(flags.device).has_value()) return model::CudaBackendOn(flags.device).status();
-  if (cuda && flags.numerics != "exact") {
+  if (cuda && flags.numerics != "exact" && !fast) {
     return Unavailable("--numerics {}: not available on --device {}; use --numerics exact", flags.numerics,
                        flags.device);
   }
@@ -42,10 +49,11 @@ absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
   options.threads =
       flags.threads > 0 ? flags.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (emulated) {
-    options.numerics = EmulatedNumerics();
+    options.numerics = fast ? EmulatedFastNumerics() : EmulatedNumerics();
     options.device = flags.device;
   } else if (cuda) {
-    IHA_ASSIGN_OR_RETURN(const std::string backend, model::CudaBackendOn(flags.device));
+    IHA_ASSIGN_OR_RETURN(const std::string backend,
+                         fast ? model::CudaFastBackendOn(flags.device) : model::CudaBackendOn(flags.device));
     options.numerics = CudaNumerics(backend);
     options.device = flags.device;
   } else if (flags.numerics == "fake") {

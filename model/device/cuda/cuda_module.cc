@@ -1,14 +1,25 @@
-// The CUDA module (model/backend_module.h): our kernels as nvcc compiled them, the forward pass over them, CUDA's
-// runtime.
+// The CUDA modules (model/backend_module.h): our kernels as nvcc compiled them, the forward pass over them, CUDA's
+// runtime; with IHA_CUDA_FAST, for numerics `fast`, also LibTorch's products and attention.
 #include "common/errors.h"
 #include "common/numerics_spec.h"
 #include "common/status_macros.h"
 #include "model/backend_module.h"
 #include "model/device/cuda/cuda_runtime.h"
 #include "model/device/device_backend.h"
+#ifdef IHA_CUDA_FAST
+#include "model/device/cuda/torch_fast.h"
+#endif
 
 namespace iha::model {
 namespace {
+
+#ifdef IHA_CUDA_FAST
+constexpr auto kBackendName = CudaFastName;
+const MakeDeviceFast kFast = MakeTorchFast;
+#else
+constexpr auto kBackendName = CudaExactName;
+const MakeDeviceFast kFast;
+#endif
 
 absl::StatusOr<int> Architecture(const std::string& device) {
   IHA_ASSIGN_OR_RETURN(const CudaDevice found, FindCudaDevice(device));
@@ -17,11 +28,11 @@ absl::StatusOr<int> Architecture(const std::string& device) {
 
 absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendRequest& request) {
   IHA_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice(request.device));
-  if (const std::string here = CudaExactName(device.architecture); request.numerics.backend != here) {
+  if (const std::string here = kBackendName(device.architecture); request.numerics.backend != here) {
     return FailedPrecondition("--device {}: runs {}; numerics {} are of another backend", request.device, here,
                               request.numerics.Id());
   }
-  IHA_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> runtime, MakeCudaRuntime(device));
+  IHA_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> runtime, MakeCudaRuntime(device, kFast));
   return OpenDeviceBackend(*request.checkpoint, request.numerics, std::move(runtime));
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "model/device/cuda/pinned_ring.h"
 
 namespace iha::model {
@@ -28,9 +29,9 @@ class CudaGraph final : public DeviceGraph {
 
 class CudaRuntime final : public DeviceRuntime {
  public:
-  explicit CudaRuntime(int index) : index_(index) {}
+  explicit CudaRuntime(const CudaDevice& device) : device_(device), index_(device.index) {}
   ~CudaRuntime() override;
-  absl::Status Open();
+  absl::Status Open(const MakeDeviceFast& fast);
 
   // Asked for at every launch: which device is current belongs to the thread.
   kernels::GpuStream stream() override {
@@ -46,12 +47,15 @@ class CudaRuntime final : public DeviceRuntime {
   absl::Status BeginRecording() override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override;
   absl::Status Replay(DeviceGraph& graph) override;
+  DeviceFast* fast() override { return fast_.get(); }
 
  private:
   cudaError_t Take(size_t bytes, void** memory);
 
+  const CudaDevice device_;
   const int index_;
   cudaStream_t stream_ = nullptr;
+  std::unique_ptr<DeviceFast> fast_;
   cudaMemPool_t pool_ = nullptr;
   PinnedRing ring_;
   // Of recordings. No graph runs beside another, so one's memory serves all; it stays, as graphs know its addresses.
@@ -64,13 +68,14 @@ CudaRuntime::~CudaRuntime() {
   cudaSetDevice(index_);
   if (stream_ != nullptr) {
     cudaStreamSynchronize(stream_);
+    fast_ = nullptr;  // it works in the stream
     cudaStreamDestroy(stream_);
   }
   for (const auto& [bytes, memory] : spare_) cudaFree(memory);
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
 }
 
-absl::Status CudaRuntime::Open() {
+absl::Status CudaRuntime::Open(const MakeDeviceFast& fast) {
   const std::string what = fmt::format("--device cuda:{}", index_);
   IHA_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index_), what));
   IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what));
@@ -82,6 +87,9 @@ absl::Status CudaRuntime::Open() {
   // Scratch of one step serves the next: nothing goes back to the GPU at a synchronization.
   uint64_t keep = UINT64_MAX;
   IHA_RETURN_IF_ERROR(CudaStatus(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), what));
+  if (fast != nullptr) {
+    IHA_ASSIGN_OR_RETURN(fast_, fast(device_, stream_));
+  }
   return ring_.Open(stream_);
 }
 
@@ -188,9 +196,11 @@ int64_t CudaRuntime::FreeBytes() {
 // Relaxed: memory may be taken from the GPU meanwhile, by this thread and by others.
 absl::Status CudaRuntime::BeginRecording() {
   cudaSetDevice(index_);
-  IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording"));
-  recording_ = true;
-  return absl::OkStatus();
+  if (fast_ != nullptr) IHA_RETURN_IF_ERROR(fast_->BeginRecording());
+  const absl::Status begun = CudaStatus(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording");
+  recording_ = begun.ok();
+  if (!begun.ok() && fast_ != nullptr) fast_->EndRecording().IgnoreError();
+  return begun;
 }
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaRuntime::EndRecording() {
@@ -200,11 +210,12 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaRuntime::EndRecording() {
   cudaError_t error = cudaStreamEndCapture(stream_, &graph);
   if (error == cudaSuccess) error = cudaGraphInstantiate(&executable, graph, 0);
   if (graph != nullptr) cudaGraphDestroy(graph);
-  if (error != cudaSuccess) {
-    cudaGetLastError();
-    return CudaStatus(error, "recording");
-  }
-  return std::make_unique<CudaGraph>(index_, executable);
+  std::unique_ptr<DeviceGraph> made;
+  if (error == cudaSuccess) made = std::make_unique<CudaGraph>(index_, executable);
+  if (fast_ != nullptr) IHA_RETURN_IF_ERROR(fast_->EndRecording());
+  if (error == cudaSuccess) return made;
+  cudaGetLastError();
+  return CudaStatus(error, "recording");
 }
 
 absl::Status CudaRuntime::Replay(DeviceGraph& graph) {
@@ -214,9 +225,9 @@ absl::Status CudaRuntime::Replay(DeviceGraph& graph) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device) {
-  auto runtime = std::make_unique<CudaRuntime>(device.index);
-  IHA_RETURN_IF_ERROR(runtime->Open());
+absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device, const MakeDeviceFast& fast) {
+  auto runtime = std::make_unique<CudaRuntime>(device);
+  IHA_RETURN_IF_ERROR(runtime->Open(fast));
   return runtime;
 }
 

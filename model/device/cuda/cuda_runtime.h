@@ -7,14 +7,21 @@
 // (memory, with what is free), Internal (text and name of CUDA's error).
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "model/device/cuda/cuda_device.h"
+#include "model/device/device_fast.h"
 #include "model/device/device_runtime.h"
 
 namespace iha::model {
 
-absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device);
+// For numerics `fast`: what works in the runtime's stream.
+using MakeDeviceFast =
+    std::function<absl::StatusOr<std::unique_ptr<DeviceFast>>(const CudaDevice& device, cudaStream_t stream)>;
+
+absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeCudaRuntime(const CudaDevice& device,
+                                                               const MakeDeviceFast& fast = nullptr);
 
 }  // namespace iha::model

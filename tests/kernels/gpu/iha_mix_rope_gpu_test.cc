@@ -186,11 +186,10 @@ constexpr std::array<uint32_t, 5> kTokens{1, 2, 5, 32, 33}, kHeads{1, 4, 9, 16, 
 constexpr std::array<uint32_t, 6> kPseudo{1, 2, 3, 4, 8, 20};
 constexpr std::array<uint32_t, 3> kManyHeads{33, 40, 64}, kFewPseudo{1, 2, 3};
 
-// Not finite in one of q, k, v: NaN, or an infinity, which two parts of alpha would make a NaN.
+// Not finite in one of q, k, v: NaN, or an infinity.
 void PutSpecial(Inputs& in, size_t kind, uint32_t number) {
   const size_t heads = size_t{in.shape.heads} * in.shape.d, token = number % in.shape.tokens;
-  PutNotFinite(in.x[number % 3], token * in.stride + number * 7919 % heads,
-               in.terms == 2 ? std::min<size_t>(kind, 1) : kind);
+  PutNotFinite(in.x[number % 3], token * in.stride + number * 7919 % heads, kind);
 }
 Case CaseOf(const std::vector<size_t>& row, bool many) {
   return {kTokens[row[0]],

@@ -37,6 +37,7 @@ TEST(SimtErrors, LaunchesThatNoDeviceAccepts) {
   EXPECT_THAT(refused({"k", {1, 1, 1}, {1025, 1, 1}, 0}), HasSubstr("k: block (1025,1,1) has more than 1024 threads"));
   EXPECT_THAT(refused({"k", {0, 1, 1}, {32, 1, 1}, 0}), HasSubstr("grid (0,1,1) block (32,1,1) has no threads"));
   EXPECT_THAT(refused({"k", {1, 65536, 1}, {32, 1, 1}, 0}), HasSubstr("y or z above 65535"));
+  EXPECT_THAT(refused({"k", {0x80000000u, 1, 1}, {32, 1, 1}, 0}), HasSubstr("has x above 2^31 - 1"));
   EXPECT_THAT(refused({"k", {1, 1, 1}, {32, 1, 1}, 232449}),
               HasSubstr("232449 bytes of shared memory, at most 232448"));
 }

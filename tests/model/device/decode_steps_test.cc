@@ -203,5 +203,18 @@ TEST(DecodeSizes, AreFewAndLargeEnough) {
   EXPECT_EQ(sizes.size(), 3u + 8u + 6u);
 }
 
+// On a GPU the free would become a part of the graph.
+TEST(EmulatedRuntime, ARecordingFreesNothingOlder) {
+  const auto runtime = MakeEmulatedRuntime({});
+  auto before = DeviceArray<float>::Make(*runtime, 4, "before");
+  ASSERT_TRUE(before.ok());
+  ASSERT_TRUE(runtime->BeginRecording().ok());
+  { const auto scratch = DeviceArray<float>::Make(*runtime, 4, "scratch"); }
+  EXPECT_TRUE(runtime->EndRecording().ok());
+  ASSERT_TRUE(runtime->BeginRecording().ok());
+  *before = {};
+  EXPECT_FALSE(runtime->EndRecording().ok());
+}
+
 }  // namespace
 }  // namespace iha::model

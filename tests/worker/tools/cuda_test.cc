@@ -33,6 +33,19 @@ TEST(Cuda, AMissingModuleIsOneLine) {
   EXPECT_THAT(result->err, HasSubstr("iha-tool check-oracle: --device cuda: "));
   EXPECT_THAT(result->err, HasSubstr("lib/iha-eval/libiha_cuda_backend.so: not found; this build has no cuda backend"));
   EXPECT_EQ(LineCount(result->err), 1) << result->err;
+  options.argv.insert(options.argv.end(), {"--numerics", "fast"});
+  const auto fast = RunChild(options, "", {.timeout = absl::Minutes(5)});
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  EXPECT_EQ(fast->exit.code, 4);
+  EXPECT_THAT(fast->err, HasSubstr("lib/iha-eval/libiha_cuda_fast_backend.so: not found; this build has no cuda_fast"));
+  EXPECT_EQ(LineCount(fast->err), 1) << fast->err;
+}
+
+TEST(Cuda, FastNumericsAreNotForTheCpu) {
+  const RunResult result = RunTool({"generate", "--model", "x", "--device", "cpu", "--numerics", "fast"});
+  EXPECT_EQ(result.exit.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("--numerics fast: --device cpu, whose kernels have one order of sums"));
+  EXPECT_EQ(LineCount(result.err), 1) << result.err;
 }
 
 TEST(Cuda, ADeviceThatIsNotThereIsOneLine) {

@@ -52,7 +52,20 @@ TEST(CudaModule, NumericsOfADevice) {
   const auto cpu = NumericsOn("cpu"), emulated = NumericsOn("emulated");
   ASSERT_TRUE(cpu.ok() && emulated.ok());
   EXPECT_THAT(*cpu, ::testing::Contains(NumericsSpec{}));
-  EXPECT_THAT(*emulated, ::testing::ElementsAre(EmulatedNumerics()));
+  EXPECT_THAT(*emulated, ::testing::ElementsAre(EmulatedNumerics(), EmulatedFastNumerics()));
+}
+
+// Where LibTorch's CUDA part, or what that loads in turn, is not there: one line that names the device.
+TEST(CudaModule, FastNumericsOfADeviceThatIsNotThere) {
+  const absl::Status status = CudaFastBackendOn("cuda:127").status();
+  EXPECT_EQ(ExitCodeFor(status), kExitUnavailable) << status;
+  const std::string message(status.message());
+  EXPECT_THAT(message, HasSubstr("--device cuda:127: "));
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+  EXPECT_THAT(std::string(CudaFastBackendOn("tpu").status().message()), HasSubstr("--device tpu: no such device"));
+#ifdef IHA_HAVE_CUDA_FAST
+  EXPECT_TRUE(FindBackendModule("cuda_fast").ok());
+#endif
 }
 
 }  // namespace

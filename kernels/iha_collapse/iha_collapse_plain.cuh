@@ -1,13 +1,22 @@
+// iha_collapse_plain.cuh: the global collapse without XSA, for 16 kHeadTiles heads a block.
+#pragma once
+
 #include "kernels/iha_collapse/iha_collapse_global.cuh"
 
 namespace iha::kernels {
 namespace {
 
-constexpr uint32_t kColumns = 64;  // of a block
+constexpr uint32_t kColumns = kCollapseGpuColumns;
+
+// Blocks that a multiprocessor holds at once: as many as registers for all sums let it.
+constexpr uint32_t BlocksAtOnce(uint32_t head_tiles, uint32_t terms) {
+  return head_tiles == 4 ? 2 : head_tiles * terms == 4 ? 3 : 4;
+}
 
 // A block: 16 tokens, a warp one at a time; 64 columns; kHeadTiles * 16 heads.
 template <uint32_t kHeadTiles, uint32_t kTerms>
-IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, kHeadTiles <= 2 ? 4 : 2) CollapseGlobal(IhaCollapseGlobalGpuArgs p) {
+IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, BlocksAtOnce(kHeadTiles, kTerms))
+    CollapseGlobal(IhaCollapseGlobalGpuArgs p) {
   const uint32_t lane = ptx::Lane(), chunks = ChunksOf(p), first_column = ptx::BlockY() * kColumns;
   const uint32_t first_head = ptx::BlockZ() * kHeadTiles * 16;
   LoadCollapse(p, first_head, kHeadTiles * 16);
@@ -48,6 +57,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, kHeadTiles <= 2 ? 4 : 2) CollapseGlo
         }
         IHA_UNROLL
         for (uint32_t term = 0; term < kTerms; ++term) {
+          if (term == 1) {
+            IHA_UNROLL
+            for (uint32_t n = 0; n < 4; ++n) {
+              for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
+            }
+          }
           IHA_UNROLL
           for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
             uint32_t a[4];
@@ -74,24 +89,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, kHeadTiles <= 2 ? 4 : 2) CollapseGlo
 
 }  // namespace
 
-GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
-  if (args.heads == 0 || args.heads > kCollapseGpuMaxHeads || args.pseudo == 0) return 1;
-  if (args.d == 0 || args.d % kColumns != 0 || args.terms == 0 || args.terms > 2) return 1;
-  if (args.v != nullptr && args.d != 64 && args.d != 128 && args.d != 256) return 1;
+template <uint32_t kHeadTiles, uint32_t kTerms>
+GpuStatus LaunchCollapseGlobal(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
   const CollapseGpuLayout layout = CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms);
-  const uint32_t xsa_d = args.v == nullptr ? 0 : args.d, tiles = CollapseGpuTilesFor(layout, xsa_d);
-  if (tiles == 0) return 1;
-  if (args.tokens == 0) return 0;
-  IhaCollapseGlobalGpuArgs filled = args;
-  filled.block_tiles = tiles;
-  if (args.v != nullptr) return IhaCollapseGlobalXsaGpu(filled, stream);
   const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, args.d / kColumns,
-                          layout.rows / 16 / tiles, kThreads, CollapseGpuSharedBytes(layout, tiles, xsa_d)};
-  const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse_global", kernel, shape, stream, filled); };
-  const auto of_terms = [&](auto one, auto two) { return args.terms == 1 ? launch(one) : launch(two); };
-  return tiles == 1   ? of_terms(CollapseGlobal<1, 1>, CollapseGlobal<1, 2>)
-         : tiles == 2 ? of_terms(CollapseGlobal<2, 1>, CollapseGlobal<2, 2>)
-                      : of_terms(CollapseGlobal<4, 1>, CollapseGlobal<4, 2>);
+                          layout.rows / 16 / kHeadTiles, kThreads, CollapseGpuSharedBytes(layout, kHeadTiles, 0)};
+  return LaunchKernel("iha_collapse_global", CollapseGlobal<kHeadTiles, kTerms>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

@@ -1,3 +1,6 @@
+// iha_collapse_xsa.cuh: the global collapse with XSA, for 16 kHeadTiles heads a block and heads of kD.
+#pragma once
+
 #include "kernels/epilogue/row_ops.cuh"
 #include "kernels/iha_collapse/iha_collapse_global.cuh"
 
@@ -63,6 +66,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
           ptx::LdMatrix<2, true>(b[n], ptx::DynamicShared<uint16_t>(at));
         }
         for (uint32_t term = 0; term < p.terms; ++term) {
+          if (term == 1) {
+            IHA_UNROLL
+            for (uint32_t n = 0; n < kD / 32; ++n) {
+              for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
+            }
+          }
           IHA_UNROLL
           for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
             uint32_t a[4];
@@ -86,18 +95,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
 
 }  // namespace
 
-GpuStatus IhaCollapseGlobalXsaGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
+template <uint32_t kHeadTiles, uint32_t kD>
+GpuStatus LaunchCollapseGlobalXsa(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
   const CollapseGpuLayout layout = CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms);
-  const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, 1,
-                          layout.rows / 16 / args.block_tiles, kThreads,
-                          CollapseGpuSharedBytes(layout, args.block_tiles, args.d)};
-  const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse_global_xsa", kernel, shape, stream, args); };
-  const auto of_d = [&](auto d64, auto d128, auto d256) {
-    return args.d == 64 ? launch(d64) : args.d == 128 ? launch(d128) : args.d == 256 ? launch(d256) : 1;
-  };
-  return args.block_tiles == 1   ? of_d(CollapseGlobalXsa<1, 64>, CollapseGlobalXsa<1, 128>, CollapseGlobalXsa<1, 256>)
-         : args.block_tiles == 2 ? of_d(CollapseGlobalXsa<2, 64>, CollapseGlobalXsa<2, 128>, CollapseGlobalXsa<2, 256>)
-                                 : of_d(CollapseGlobalXsa<4, 64>, CollapseGlobalXsa<4, 128>, CollapseGlobalXsa<4, 256>);
+  const LaunchShape shape{(args.tokens + kCollapseGpuTokens - 1) / kCollapseGpuTokens, 1, layout.rows / 16 / kHeadTiles,
+                          kThreads, CollapseGpuSharedBytes(layout, kHeadTiles, kD)};
+  return LaunchKernel("iha_collapse_global_xsa", CollapseGlobalXsa<kHeadTiles, kD>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

@@ -1,0 +1,30 @@
+#include "kernels/iha_collapse/iha_collapse_gpu.h"
+
+namespace iha::kernels {
+namespace {
+
+template <uint32_t kHeadTiles>
+GpuStatus Launch(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
+  if (args.v == nullptr) {
+    return args.terms == 1 ? LaunchCollapseGlobal<kHeadTiles, 1>(args, stream)
+                           : LaunchCollapseGlobal<kHeadTiles, 2>(args, stream);
+  }
+  return args.d == 64    ? LaunchCollapseGlobalXsa<kHeadTiles, 64>(args, stream)
+         : args.d == 128 ? LaunchCollapseGlobalXsa<kHeadTiles, 128>(args, stream)
+                         : LaunchCollapseGlobalXsa<kHeadTiles, 256>(args, stream);
+}
+
+}  // namespace
+
+GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream stream) {
+  if (args.heads == 0 || args.heads > kCollapseGpuMaxHeads || args.pseudo == 0) return 1;
+  if (args.d == 0 || args.d % kCollapseGpuColumns != 0 || args.terms == 0 || args.terms > 2) return 1;
+  if (args.v != nullptr && args.d != 64 && args.d != 128 && args.d != 256) return 1;
+  const CollapseGpuLayout layout = CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms);
+  const uint32_t tiles = CollapseGpuTilesFor(layout, args.v == nullptr ? 0 : args.d);
+  if (tiles == 0) return 1;
+  if (args.tokens == 0) return 0;
+  return tiles == 1 ? Launch<1>(args, stream) : tiles == 2 ? Launch<2>(args, stream) : Launch<4>(args, stream);
+}
+
+}  // namespace iha::kernels

@@ -1,9 +1,0 @@
-#include "kernels/iha_mix_rope/iha_mix_rope.cuh"
-
-namespace iha::kernels {
-
-GpuStatus IhaMixRopeGpu16(const IhaMixGpuArgs& args, bool norm, GpuStream stream) {
-  return LaunchMix<1>(args, norm, stream);
-}
-
-}  // namespace iha::kernels
