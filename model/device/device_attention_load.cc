@@ -11,6 +11,7 @@
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
+#include "kernels/logits/sample_gpu.h"
 #include "kernels/rope/rope.h"
 #include "kernels/talking_heads/talking_heads_gpu.h"
 #include "model/checkpoint/rope.h"
@@ -81,6 +82,11 @@ absl::Status CheckDeviceLayers(const ModelConfig& config) {
     const std::string lacks = Lacks(config, config.layers[layer]);
     if (lacks.empty()) continue;
     return FailedPrecondition("layer {}: {}: the device has no kernel for it; use --device cpu", layer, lacks);
+  }
+  if (config.vocab_size > int64_t{kernels::kSampleGpuMaxN}) {
+    return FailedPrecondition(
+        "vocab_size {} (at most {}): the device has no kernel that draws from it; use --device cpu", config.vocab_size,
+        kernels::kSampleGpuMaxN);
   }
   return absl::OkStatus();
 }

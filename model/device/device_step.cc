@@ -115,6 +115,7 @@ DeviceRopes::DeviceRopes(DeviceRuntime& runtime, const checkpoint::ModelConfig& 
 absl::Status DeviceRopes::Extend(uint32_t row) {
   if (row < rows_) return absl::OkStatus();
   const size_t rows = std::max<size_t>({size_t{row} + 1, 2 * rows_, 256});
+  moves_++;  // also where memory does not suffice for all of them
   for (Table& table : tables_) {
     std::vector<float> cos(rows * table.frequency.size()), sin(cos.size());
     kernels::FillRopeTable(table.frequency.data(), table.frequency.size(), 0, rows, table.factor, cos.data(),
@@ -123,7 +124,6 @@ absl::Status DeviceRopes::Extend(uint32_t row) {
     IHA_ASSIGN_OR_RETURN(table.sin, DeviceArray<float>::Copy(runtime_, sin, "sin"));
   }
   rows_ = rows;
-  moves_++;
   return absl::OkStatus();
 }
 

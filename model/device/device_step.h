@@ -39,8 +39,9 @@ struct DevicePlaces {
 
 class DeviceStep {
  public:
-  // What the segments refer to, and the cache, must outlive the step. table_blocks: room in every page table for so
-  // many blocks (then max_keys is what they hold), 0: as many as there are.
+  // What the segments refer to must stay until the last use of the step, or its next Refill; the cache longer.
+  // table_blocks: room in every page table for so many blocks (then max_keys is what they hold), 0: as many as there
+  // are.
   static absl::StatusOr<DeviceStep> Make(DeviceRuntime& runtime, const DeviceCache& cache,
                                          std::span<const Segment> segments, uint32_t table_blocks = 0);
   // Of a step with table_blocks: other segments with as many tokens and wanted rows each, at the same addresses.

@@ -79,8 +79,12 @@ class EmulatedRuntime final : public DeviceRuntime {
   absl::Status Upload(void* to, const void* from, size_t bytes) override {
     if (recording_ != nullptr) return Internal("upload of {} bytes while launches are recorded", bytes);
     if (bytes == 0) return absl::OkStatus();
+    simt::Allocation* const memory = device_.Find(to);
+    if (memory == nullptr || !memory->Holds(reinterpret_cast<uintptr_t>(to), bytes)) {
+      return Internal("upload of {} bytes outside of an allocation", bytes);
+    }
     std::memcpy(to, from, bytes);
-    device_.Find(to)->MarkWritten();
+    memory->MarkWritten();
     return absl::OkStatus();
   }
 

@@ -35,7 +35,8 @@ constexpr char kKinds[] = R"({"model_type": "llama", "vocab_size": 60, "hidden_s
 struct Counts {
   int recorded = 0;
   int replayed = 0;
-  bool no_memory = false;  // while launches are recorded
+  bool no_memory = false;    // while launches are recorded
+  std::string_view failing;  // there is none for what has this name
 };
 
 // The emulated device, counting.
@@ -45,6 +46,7 @@ class CountingRuntime final : public DeviceRuntime {
   kernels::GpuStream stream() override { return device_->stream(); }
   absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
     if (recording_ && counts_.no_memory) return ResourceExhausted("{}: out of memory", name);
+    if (name == counts_.failing) return ResourceExhausted("{}: out of memory", name);
     return device_->Allocate(bytes, fill, name);
   }
   void Free(void* memory) override { device_->Free(memory); }
@@ -184,6 +186,22 @@ TEST_F(DecodeStepsTest, RecordsAgainWhenWhatItRefersToHasMoved) {
   EXPECT_EQ(counts_.recorded, 4);
 }
 
+// Of the longer tables cosines are there, sines are not: what was recorded knows neither.
+TEST_F(DecodeStepsTest, RecordsAgainWhenMovingHasFailedHalfWay) {
+  const size_t a = Add(20, 4);
+  for (int i = 0; i < 3; i++) ASSERT_TRUE(Forward({a})) << "step " << i;
+  EXPECT_EQ(counts_.recorded, 1);
+  counts_.failing = "sin";
+  const std::vector<int32_t> ids = RandomIds(300, 60, 9), none;
+  std::vector<int32_t> blocks;
+  for (size_t i = 0; i < 5 * recorded_->info().kv_windows.size(); i++) blocks.push_back(next_block_++);
+  const Segment prompt[] = {{.tokens = ids, .start = 0, .blocks = blocks, .logit_rows = none}};
+  EXPECT_EQ(recorded_->Forward(prompt, {}, nullptr).code(), absl::StatusCode::kResourceExhausted);
+  counts_.failing = "";
+  for (int i = 0; i < 2; i++) ASSERT_TRUE(Forward({a})) << "step " << i;
+  EXPECT_EQ(counts_.recorded, 2);
+}
+
 TEST_F(DecodeStepsTest, RunsAsOthersWhereARecordingHasNoMemory) {
   counts_.no_memory = true;
   const size_t a = Add(20, 4);
@@ -201,6 +219,14 @@ TEST(DecodeSizes, AreFewAndLargeEnough) {
   std::set<uint32_t> sizes;
   for (uint32_t n = 1; n <= 256; n++) sizes.insert(DecodeSequences(n));
   EXPECT_EQ(sizes.size(), 3u + 8u + 6u);
+}
+
+TEST(EmulatedRuntime, UploadsStayInsideOfAnAllocation) {
+  const auto runtime = MakeEmulatedRuntime({});
+  const auto four = DeviceArray<float>::Make(*runtime, 4, "four");
+  ASSERT_TRUE(four.ok());
+  EXPECT_TRUE(four->Set(std::vector<float>(4)).ok());
+  EXPECT_EQ(four->Set(std::vector<float>(5)).code(), absl::StatusCode::kInternal);
 }
 
 // On a GPU the free would become a part of the graph.

@@ -277,6 +277,8 @@ TEST(Device, WhatHasNoKernelIsRefusedByName) {
                 l.pseudo_heads = 1000;
               }),
               HasSubstr("layer 1: kind iha with 32 x 1000 pseudo heads"));
+  EXPECT_THAT(refusal([](ModelConfig& c, LayerSpec& /*l*/) { c.vocab_size = (1 << 21) + 1; }),
+              HasSubstr("vocab_size 2097153 (at most 2097152)"));
   // What a kernel needs more for its norm, for a global collapse, and for XSA before that.
   using checkpoint::CollapseKind, checkpoint::QkNorm, checkpoint::Xsa;
   const auto many = [](int64_t pseudo, QkNorm norm, CollapseKind collapse, Xsa xsa) {
