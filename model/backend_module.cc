@@ -20,8 +20,11 @@ absl::StatusOr<const BackendModule*> LoadBackendModule(const std::string& name) 
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* why = dlerror();
-    return Unavailable("{}: cannot be loaded ({}); ./dev deps build installs what it needs", path,
-                       why == nullptr ? "no reason given" : why);
+    const char* const help = name == "cuda_fast"
+                                 ? "build with -DIHA_TORCH_ROOT=<a LibTorch with all its CUDA libraries>, or use "
+                                   "--numerics exact"
+                                 : "./dev deps build installs what it needs";
+    return Unavailable("{}: cannot be loaded ({}); {}", path, why == nullptr ? "no reason given" : why, help);
   }
   const auto* module = static_cast<const BackendModule*>(dlsym(library, "iha_backend_module"));
   if (module == nullptr || module->abi != kBackendModuleAbi) {

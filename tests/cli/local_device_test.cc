@@ -20,10 +20,10 @@ void MakeTool(const std::string& folder, const std::string& script) {
   std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
 }
 
-absl::StatusOr<std::string> Ask(const std::string& script, bool torch = true) {
+absl::StatusOr<std::string> Ask(const std::string& script, const std::string& backend = kTorchCudaHere) {
   const iha::testing::TempDir folder;
   MakeTool(folder.path(), script);
-  return LocalCudaBackend(folder.path(), torch);
+  return LocalCudaBackend(folder.path(), {.backend = backend});
 }
 
 absl::StatusOr<MachinePeak> AskPeak(const std::string& script) {
@@ -36,9 +36,12 @@ TEST(LocalDevice, TheToolNamesTheArchitecture) {
   const auto backend = Ask("[ \"$*\" = 'torch-backend --device cuda' ] && echo torch-cuda-sm_90\n");
   ASSERT_TRUE(backend.ok()) << backend.status();
   EXPECT_EQ(*backend, "torch-cuda-sm_90");
-  const auto exact = Ask("[ \"$*\" = 'cuda-backend --device cuda' ] && echo cuda-exact-sm_90\n", false);
+  const auto exact = Ask("[ \"$*\" = 'cuda-backend --device cuda' ] && echo cuda-exact-sm_90\n", kCudaExactHere);
   ASSERT_TRUE(exact.ok()) << exact.status();
   EXPECT_EQ(*exact, "cuda-exact-sm_90");
+  const auto fast = Ask("[ \"$*\" = 'cuda-fast-backend --device cuda' ] && echo cuda-fast-sm_90\n", kCudaFastHere);
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  EXPECT_EQ(*fast, "cuda-fast-sm_90");
 }
 
 TEST(LocalDevice, WhatTheToolSaysIsTheError) {
@@ -50,9 +53,11 @@ TEST(LocalDevice, WhatTheToolSaysIsTheError) {
     EXPECT_EQ(Ask(script).status().code(), absl::StatusCode::kUnavailable) << script;
   }
   // Nor one backend's for the other's.
-  EXPECT_FALSE(Ask("echo cuda-exact-sm_90\n", true).ok());
-  EXPECT_FALSE(Ask("echo torch-cuda-sm_90\n", false).ok());
-  EXPECT_EQ(LocalCudaBackend("/nonexistent", true).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(Ask("echo cuda-exact-sm_90\n", kTorchCudaHere).ok());
+  EXPECT_FALSE(Ask("echo torch-cuda-sm_90\n", kCudaExactHere).ok());
+  EXPECT_FALSE(Ask("echo cuda-exact-sm_90\n", kCudaFastHere).ok());
+  EXPECT_FALSE(Ask("echo cuda-fast-sm_90\n", kCudaExactHere).ok());
+  EXPECT_EQ(LocalCudaBackend("/nonexistent", {.backend = kTorchCudaHere}).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(LocalDevice, ThePeakIsTheToolsOrAnError) {
