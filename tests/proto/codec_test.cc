@@ -143,8 +143,9 @@ TEST(Codec, ResultCallRoundTrips) {
 
 TEST(Codec, LeaseRoundTrips) {
   const auto acquire = ByteRoundTrip<wire::AcquireLeaseRequest>(
-      AcquireLeaseRequest{SampleRequestId(), SampleWorker(), 77, {"a", "b"}, {NumericsSpec().Id()}});
+      AcquireLeaseRequest{SampleRequestId(), SampleWorker(), 77, {"a", "b"}, {NumericsSpec().Id()}, {"mbpp"}});
   EXPECT_EQ(acquire.models, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(acquire.refused_benchmarks, std::vector<std::string>{"mbpp"});
   const auto granted =
       ByteRoundTrip<wire::AcquireLeaseReply>(AcquireLeaseReply{SampleGrant(), absl::Milliseconds(1500), true, {"a"}});
   ASSERT_TRUE(granted.grant.has_value());
@@ -165,6 +166,9 @@ TEST(Codec, LeaseRoundTrips) {
   const auto release = ByteRoundTrip<wire::ReleaseLeaseRequest>(ReleaseLeaseRequest{
       SampleRequestId(), SampleWorker(), ShardId{8}, {2, 3}, ReleaseReason::kFailed, "bad \xFF weights", true});
   EXPECT_EQ(release.reason, ReleaseReason::kFailed);
+  const auto unfit = ByteRoundTrip<wire::ReleaseLeaseRequest>(ReleaseLeaseRequest{
+      SampleRequestId(), SampleWorker(), ShardId{8}, {2, 3}, ReleaseReason::kUnfit, "no sandbox", true});
+  EXPECT_EQ(unfit.reason, ReleaseReason::kUnfit);
 }
 
 TEST(Codec, WorkerRoundTrips) {
