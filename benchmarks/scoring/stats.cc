@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/scoring/stats_betting.h"
 #include "benchmarks/scoring/stats_math.h"
+#include "benchmarks/scoring/stats_resample.h"
 #include "common/philox.h"
 #include "common/rng.h"
 
@@ -22,46 +23,6 @@ int64_t UncommonItems(std::span<const Score> values) {
   int64_t most = 0;
   for (const Score& value : values) most = std::max(most, ++counts[{value.num, value.den}]);
   return static_cast<int64_t>(values.size()) - most;
-}
-
-// One resample's studentized mean, of values centred at the data's mean. A resample of (nearly) equal values has no
-// spread to divide by: its statistic is infinite, on its own side of zero.
-double StudentizedMean(double sum, double sum_squares, double n, double variance_floor) {
-  const double variance = (sum_squares - sum * sum / n) / (n - 1.0);
-  if (variance > variance_floor) return sum / std::sqrt(n * variance);
-  if (std::fabs(sum) <= n * std::sqrt(variance_floor)) return 0.0;
-  return sum > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
-}
-
-// Whether the wealth of bets against "mean = m" ever reaches `threshold`. `up` bets on values above m.
-bool WealthReaches(std::span<const double> values, std::span<const double> bets, double m, bool up, double threshold) {
-  constexpr double kLargestShare = 0.5;  // of the wealth that may be staked on one item
-  const double room = up ? m : 1.0 - m;
-  const double cap = room > 0 ? kLargestShare / room : std::numeric_limits<double>::infinity();
-  double wealth = 1.0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double bet = std::min(bets[i], cap);
-    wealth *= up ? 1.0 + bet * (values[i] - m) : 1.0 - bet * (values[i] - m);
-    if (wealth >= threshold) return true;
-  }
-  return false;
-}
-
-// Predictable plug-in bets for fixed n: bet i depends on values before i only (eq. 26 of the paper).
-std::vector<double> PlugInBets(std::span<const double> values, double alpha) {
-  const auto n = static_cast<double>(values.size());
-  const double numerator = 2.0 * NaturalLog(2.0 / alpha) / n;
-  std::vector<double> bets;
-  bets.reserve(values.size());
-  double sum = 0.5, spread = 0.25;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double seen = static_cast<double>(i) + 1.0;
-    bets.push_back(std::sqrt(numerator / (spread / seen)));
-    sum += values[i];
-    const double mean = sum / (seen + 1.0);
-    spread += (values[i] - mean) * (values[i] - mean);
-  }
-  return bets;
 }
 
 }  // namespace
@@ -143,28 +104,9 @@ Interval BettingInterval(std::span<const double> values, const IntervalOptions& 
   for (const double value : shuffled) mean += value;
   mean /= static_cast<double>(shuffled.size());
 
-  const double alpha = 1.0 - options.confidence;
-  const double threshold = 2.0 / alpha;  // the wealth is split between the two directions
-  const std::vector<double> bets = PlugInBets(shuffled, alpha);
-  const auto rejected = [&](double m, bool up) { return WealthReaches(shuffled, bets, m, up, threshold); };
-  constexpr int kBisections = 50;
-
-  // Wealth falls with m for bets upwards and rises for bets downwards, so each bound is one bisection.
-  double low = 0.0, high = 1.0;
-  if (rejected(0.0, true)) {
-    for (double accepted = 1.0, i = 0; i < kBisections; ++i) {
-      const double middle = 0.5 * (low + accepted);
-      (rejected(middle, true) ? low : accepted) = middle;
-    }
-  }
-  if (rejected(1.0, false)) {
-    for (double accepted = 0.0, i = 0; i < kBisections; ++i) {
-      const double middle = 0.5 * (high + accepted);
-      (rejected(middle, false) ? high : accepted) = middle;
-    }
-  }
-  low = std::min(low, mean);
-  high = std::max(high, mean);
+  const double alpha = 0.5 * (1.0 - options.confidence);  // of each direction
+  const double low = std::min(mean, BettingBound(shuffled, BetSide::kAbove, alpha));
+  const double high = std::max(mean, BettingBound(shuffled, BetSide::kBelow, alpha));
   if (!(low < high)) return {0.0, 1.0, IntervalMethod::kBetting};
   return {low, high, IntervalMethod::kBetting};
 }
