@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "benchmarks/scoring/python_text.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -10,28 +11,6 @@ namespace iha::benchmarks {
 
 using tokenizer::ChatMessage;
 using tokenizer::ChatTemplate;
-
-namespace {
-
-// What Python's str.isspace() says.
-bool IsPythonSpace(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-// Bytes of `text` that str.rstrip() leaves.
-size_t LengthWithoutTrailingSpace(std::string_view text) {
-  size_t kept = 0;
-  for (size_t at = 0; at < text.size();) {
-    char32_t c = 0;
-    const size_t length = std::max<size_t>(1, Utf8Length(text.substr(at), &c));
-    at += length;
-    if (!IsPythonSpace(c)) kept = at;
-  }
-  return kept;
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const Prompt& prompt) {
   if (!prompt.messages.empty()) return EncodeChat(prompt);
@@ -53,8 +32,7 @@ absl::StatusOr<std::vector<Continuation>> PromptEncoder::EncodeChoices(const Pro
     const bool marked = !prefix_text.empty() && text.starts_with(prefix_text);
     return tokenizer_->Encode(text, {.add_special = !marked});
   };
-  const size_t kept = LengthWithoutTrailingSpace(prompt.text);
-  const std::string context = prompt.text.substr(0, kept);
+  const std::string context(scoring::PythonRstrip(prompt.text));
   const std::vector<int32_t> context_ids = prompt.text.empty() ? std::vector<int32_t>() : encode(context);
   // A prompt of white space alone may have no tokens either.
   const std::vector<int32_t> behind =

@@ -202,6 +202,7 @@ void AddScore(CLI::App& app, Command& command) {
                "echo '{\"id\":1,\"gold\":\"\\\\frac12\",\"answer\":\"0.5\"}' | iha-eval score equiv --metric "
                "math.robust");
 
+  AddScoreRuler(*score, command);
   AddToolCommand(*score, command, "score", "humaneval",
                  "{\"task_id\",\"completion\"} to {\"task_id\",\"passed\",...}: programs, run in the sandbox");
   AddToolCommand(*score, command, "score", "mbpp", "the same for MBPP's tasks");

@@ -43,7 +43,8 @@ void AddToolCommands(CLI::App& app, Command& command);
 // One of them; `group`: what it is a subcommand of there ("" = of the program).
 void AddToolCommand(CLI::App& parent, Command& command, const std::string& group, const std::string& name,
                     const std::string& help);
-void AddScore(CLI::App& app, Command& command);  // score gsm8k|math|equiv|humaneval|mbpp, vote
+void AddScore(CLI::App& app, Command& command);         // score gsm8k|math|equiv|ruler|humaneval|mbpp, vote
+void AddScoreRuler(CLI::App& score, Command& command);  // score ruler
 void AddRank(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -6,18 +6,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "benchmarks/scoring/python_text.h"
 #include "common/text.h"
 
 namespace iha::scoring {
 namespace {
 
 constexpr size_t kMaxDigits = 4300;  // sys.get_int_max_str_digits()
-
-bool IsSpace(char32_t c) {
-  const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(c));
-  return property->category == UTF8PROC_CATEGORY_ZS || property->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
-         property->bidi_class == UTF8PROC_BIDI_CLASS_B || property->bidi_class == UTF8PROC_BIDI_CLASS_S;
-}
 
 bool IsDigit(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND; }
 
@@ -33,8 +28,8 @@ bool IsPythonInt(std::string_view text) {
     text.remove_prefix(bytes);
   }
   size_t begin = 0, end = characters.size();
-  while (begin < end && IsSpace(characters[begin])) ++begin;
-  while (end > begin && IsSpace(characters[end - 1])) --end;
+  while (begin < end && IsPythonSpace(characters[begin])) ++begin;
+  while (end > begin && IsPythonSpace(characters[end - 1])) --end;
   if (begin < end && (characters[begin] == U'+' || characters[begin] == U'-')) ++begin;
   size_t digits = 0;
   bool after_digit = false;  // an underscore may stand only between two digits

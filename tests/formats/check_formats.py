@@ -112,6 +112,9 @@ def check_tools():
                     "score")
     check_lines("equiv", run("score", "equiv", "--metric", "math.robust", stdin='{"id":1,"gold":"0.5","answer":"1/2"}\n'),
                 "equiv")
+    check_lines("score_ruler", run("score", "ruler",
+                                   stdin='{"task":"cwe","outputs":["a","b","c"],"prediction":"1. A 2. C"}\n'),
+                "score ruler")
     check_lines("vote", run("vote", "--metric", "gsm8k.robust", stdin='{"id":1,"gold":"7","outputs":["#### 7","?"]}\n'),
                 "vote")
     ranked = run("rank", "--baseline", "a", "--json", "-", stdin="Model,acc\na,1.0\nb,2.5\nc,\n")
