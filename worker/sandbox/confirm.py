@@ -266,9 +266,12 @@ def job_confirm(job):
     for fd in (*to_candidate, *to_tests):
         os.close(fd)
     theirs, ours = attend(samples, job["wall"])
+    if theirs["end"] == "broken":
+        return theirs
     if ours["end"] == "exit":
         outcome, _, detail = bytes(samples[1].data["report"]).decode("utf-8", "replace").partition(" ")
-        ours.update(end=outcome or "exit", detail=detail)
+        if outcome in OUTCOMES:
+            ours.update(end=outcome, detail=detail)
     if theirs["end"] in ("cpu", "wall", "memory", "signal") and ours["end"] == "raised":
         ours.update(end=theirs["end"], detail=theirs["detail"] or ours["detail"])
     ours["cpu"] += theirs["cpu"]

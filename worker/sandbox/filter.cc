@@ -63,8 +63,9 @@ absl::Status Allow(scmp_filter_ctx filter, const char* name, const scmp_arg_cmp*
 
 absl::Status AddRules(scmp_filter_ctx filter) {
   for (const char* name : kAllowed) IHA_RETURN_IF_ERROR(Allow(filter, name));
-  // Shared memory of no file would stay when no process has it in memory, where no limit counts it.
-  for (const uint64_t flag : {uint64_t{MAP_SHARED}, uint64_t{MAP_ANONYMOUS}}) {
+  // Shared memory of no file would stay when no process has it in memory, where no limit counts it; nor does one count
+  // huge pages of the machine's pool.
+  for (const uint64_t flag : {uint64_t{MAP_SHARED | MAP_HUGETLB}, uint64_t{MAP_ANONYMOUS | MAP_HUGETLB}}) {
     const scmp_arg_cmp without = SCMP_A3(SCMP_CMP_MASKED_EQ, flag, 0);
     IHA_RETURN_IF_ERROR(Allow(filter, "mmap", &without));
   }

@@ -274,7 +274,9 @@ def scan(report, candidate, tests, program, own, reference):
 def job_scan(job):
     """Why the candidate is to be confirmed; empty when nothing speaks for it."""
     give = {name: job[name] for name in ("candidate", "tests", "program", "own", "reference")}
-    found, result = answer_of("scan", give, 10, 20)
+    found, result = answer_of("scan", give, 60, 100)
+    if result["end"] == "broken":
+        return result
     if found is None:
         found = [f"the scan gave no answer ({result['end']} {result['detail']})"]
     return {"findings": found}

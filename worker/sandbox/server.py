@@ -15,6 +15,7 @@ NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x20000000  # CLONE_NEWNS | CLONE_NEW
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
 DETAIL_BYTES = 4096  # of a report
 MEMORY_EVERY_S = 0.05
+CPU_SLACK_S = 0.25  # between the time at which the kernel ends a process and the one that it reports
 
 CONFIG = {}  # of the first line: filter, limits
 ROLES = {}  # what a sample can be told to do
@@ -97,15 +98,21 @@ def all_of(fd):
     return b"".join(parts)
 
 
-def child(payload, out, err, descriptors):
-    """The candidate's process: gives up everything, then does its role, which gets the open descriptors."""
+def say(pipe, **what):
+    """A line to the server; only process 1 and, until its role begins, its child can write one."""
+    os.write(pipe, json.dumps(what).encode() + b"\n")
+
+
+def child(payload, status, out, err, descriptors):
+    """The candidate's process: gives up everything, the status pipe last, then does its role, which gets the open
+    descriptors. Nothing that happens from there on can be taken for the sandbox's own failure."""
     try:
         task = json.loads(all_of(payload))
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        kept = keep_only(descriptors)
+        *kept, status = keep_only([*descriptors, status])
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.chdir("/tmp")
@@ -115,8 +122,10 @@ def child(payload, out, err, descriptors):
         sys.stdin = NoInput()
         sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        say(status, started=True)
+        os.close(status)
     except BaseException as error:
-        os.write(2, f"sandbox: {error!r}".encode())
+        say(status, broken=repr(error))
         os._exit(99)
     try:
         ROLES[task["role"]](*kept, **task["give"])
@@ -131,23 +140,36 @@ def private_folders():
         mount("tmpfs", folder, "tmpfs", 2 | 4 | 8, f"size={size},nr_inodes={files},mode=1777")
 
 
+def first_to_go():
+    """What is forked from here on is what the kernel ends when memory is short, not a worker or the fork server.
+    Returns what sets this process back. Best effort: where it can't be set, sizes decide."""
+    try:
+        own = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(own, b"1000")
+    except OSError:
+        return lambda: None
+    return lambda: os.write(own, b"500")
+
+
 def init(payload, status, out, err, *descriptors):
     """Process 1 of a sample: makes its file system, starts the candidate's process and waits for that one's end."""
     try:
+        os.setsid()  # signals to the candidate's process group reach nobody outside
+        stay = first_to_go()
         private_folders()
         main = os.fork()
         if main == 0:
-            child(payload, out, err, descriptors)
+            child(payload, status, out, err, descriptors)
+        stay()
         for fd in (payload, out, err, *descriptors):
             os.close(fd)
         while True:
             pid, code, usage = os.wait4(-1, 0)
             if pid == main:
                 break
-        used = usage.ru_utime + usage.ru_stime
-        os.write(status, json.dumps({"status": code, "cpu": used}).encode())
+        say(status, status=code, cpu=usage.ru_utime + usage.ru_stime)
     except BaseException as error:
-        os.write(status, json.dumps({"broken": repr(error)}).encode())
+        say(status, broken=repr(error))
     finally:
         os._exit(0)
 
@@ -210,6 +232,14 @@ class Template:
 # ---- around a sample ----------------------------------------------------------------------------------------------
 
 
+def signal_name(number):
+    """Real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
 class Sample:
     """A process tree of its own that does `role` (of ROLES) with `give`, all that it is told. `descriptors`: what it
     gets after its report, and only it."""
@@ -255,32 +285,33 @@ class Sample:
     def result(self):
         """How it ended: completed, raised or broken by its report, exit, signal, cpu, wall or memory without one."""
         self.wall = time.monotonic() - self.started
-        status = json.loads(self.data["status"] or "{}")
+        status = {}
+        for line in self.data["status"].splitlines():
+            status.update(json.loads(line))
         code = status.get("status", 0)
         out = {"cpu": status.get("cpu", 0.0), "wall": self.wall}
         for name in ("out", "err"):
             out[name] = self.data[name].decode("utf-8", "replace")
         if self.ended:
             return {**out, "end": self.ended, "detail": ""}
-        if "status" not in status:
+        if not {"started", "status"} <= set(status):
             return {**out, "end": "broken", "detail": status.get("broken", "the sample's first process was lost")}
         if os.WIFSIGNALED(code):
             number = os.WTERMSIG(code)
-            over = number == signal.SIGXCPU or (number == signal.SIGKILL and out["cpu"] >= self.cpu)
-            return {**out, "end": "cpu" if over else "signal", "detail": signal.Signals(number).name}
-        if os.WEXITSTATUS(code) == 99 and out["err"].startswith("sandbox: "):
-            return {**out, "end": "broken", "detail": out["err"]}
+            over = number in (signal.SIGXCPU, signal.SIGKILL) and out["cpu"] >= self.cpu - CPU_SLACK_S
+            return {**out, "end": "cpu" if over else "signal", "detail": signal_name(number)}
         return {**out, "end": "exit", "detail": str(os.WEXITSTATUS(code))}
 
 
 def in_use():
-    """Bytes in memory or swapped out of all processes of the slot but bubblewrap's and the fork server's."""
+    """Bytes in memory or swapped out, page tables included, of all processes of the slot but bubblewrap's and the fork
+    server's."""
     total = 0
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) not in (1, os.getpid(), TEMPLATE.pid):
             try:
                 with open(f"/proc/{name}/status", "rb") as file:
-                    total += sum(int(kib) << 10 for kib in re.findall(rb"^Vm(?:RSS|Swap):\s*(\d+)", file.read(), re.M))
+                    total += sum(int(kib) << 10 for kib in re.findall(rb"^Vm(?:RSS|Swap|PTE):\s*(\d+)", file.read(), re.M))
             except OSError:
                 pass
     return total
@@ -325,6 +356,9 @@ def attend(samples, wall):
 
 # ---- roles and jobs -----------------------------------------------------------------------------------------------
 
+OUTCOMES = ("completed", "raised")  # what a program's end can be by its report; other ends are the server's to say
+
+
 
 def message_of(error):
     """Its text may be a program of the candidate's."""
@@ -359,7 +393,8 @@ def job_run(job):
     report = bytes(sample.data["report"])
     if result["end"] == "exit" and report.startswith(nonce):
         outcome, _, detail = report[len(nonce):].decode("utf-8", "replace").partition(" ")
-        result.update(end=outcome, detail=detail)
+        if outcome in OUTCOMES:  # whoever has read the nonce could write any word
+            result.update(end=outcome, detail=detail)
     return result
 
 

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -57,6 +60,75 @@ TEST(Sandbox, SaysHowAProgramEnded) {
     EXPECT_EQ(outcome.end, c.end) << c.program << ": " << outcome.detail;
     EXPECT_THAT(outcome.detail, StartsWith(c.detail)) << c.program;
   }
+}
+
+// Whatever a program writes, exits with or sends, it is the program that ended so: the sandbox's own failure travels
+// where no program can write. Who read the report's nonce can write "completed", which is why passes are confirmed
+// (judge.h), and nothing else.
+TEST(Sandbox, NoProgramCanPoseAsABrokenSandbox) {
+  const std::string nonce =
+      "import posix, sys\nframe = sys._getframe()\nwhile 'nonce' not in frame.f_locals: frame = frame.f_back\n"
+      "posix.write(3, frame.f_locals['nonce'] + b'{}')\nposix._exit(0)";
+  const struct {
+    std::string program;
+    RunEnd end;
+    const char* detail;
+  } cases[] = {
+      {"import posix\nposix.write(2, b'sandbox: no space left')\nposix._exit(99)", RunEnd::kExit, "99"},
+      {"import posix\nposix._exit(98)", RunEnd::kExit, "98"},
+      {"import posix\nfor fd in range(3, 256):\n    try: posix.write(fd, b'{\"broken\": \"no\"}\\n')\n"
+       "    except OSError: pass\nposix._exit(0)",
+       RunEnd::kExit, "0"},
+      {fmt::format(fmt::runtime(nonce), "broken its namespaces are gone"), RunEnd::kExit, "0"},
+      {fmt::format(fmt::runtime(nonce), "memory"), RunEnd::kExit, "0"},
+      {fmt::format(fmt::runtime(nonce), "no such end"), RunEnd::kExit, "0"},
+      {"import signal\nsignal.raise_signal(40)", RunEnd::kSignal, "SIG40"},
+      {"import signal\nsignal.raise_signal(signal.SIGXCPU)", RunEnd::kSignal, "SIGXCPU"},
+      {"import posix\nposix.kill(0, 9)", RunEnd::kSignal, "SIGKILL"},
+      {"import posix\nposix.kill(-1, 9)", RunEnd::kRaised, "ProcessLookupError: "},
+      {"import posix\nfor s in range(1, 65): posix.kill(1, s)\nposix._exit(3)", RunEnd::kExit, "3"},
+  };
+  for (const auto& c : cases) {
+    const RunOutcome outcome = Ended(c.program);
+    EXPECT_EQ(outcome.end, c.end) << c.program << ": " << outcome.detail;
+    EXPECT_THAT(outcome.detail, StartsWith(c.detail)) << c.program;
+  }
+  // Also where it stops its group, the fork server goes on to its deadline.
+  EXPECT_EQ(Ended("import posix\nposix.kill(0, 19)", {.cpu_s = 1, .wall = absl::Milliseconds(300)}).end, RunEnd::kWall);
+}
+
+// Numbers in /proc of the processes that this one started, and of theirs.
+std::vector<std::string> Descendants() {
+  std::map<std::string, std::string> parents;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "status");
+    for (std::string word; file >> word;) {
+      if (word == "PPid:" && file >> word) parents[entry.path().filename()] = word;
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& [pid, parent] : parents) {
+    std::string up = parent;
+    while (parents.contains(up) && up != std::to_string(getpid())) up = parents[up];
+    if (up == std::to_string(getpid())) found.push_back(pid);
+  }
+  return found;
+}
+
+// Where memory is short the kernel ends programs first, not a worker or what speaks for the sandbox.
+TEST(Sandbox, ProgramsAreTheFirstToGoWhenMemoryIsShort) {
+  std::thread program([] { Ended("import time; time.sleep(1)"); });
+  bool seen = false;
+  for (int i = 0; i < 50 && !seen; i++) {
+    for (const std::string& pid : Descendants()) {
+      std::ifstream file("/proc/" + pid + "/oom_score_adj");
+      std::string value;
+      seen = seen || (file >> value && value == "1000");
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  program.join();
+  EXPECT_TRUE(seen);
 }
 
 TEST(Sandbox, TimeLimitsFire) {
@@ -264,6 +336,9 @@ TEST(SelfTest, NamesTheLimitThatDoesNotHold) {
               HasSubstr("system calls"));
   EXPECT_THAT(message([](SlotSetup& s) { Configure(s, [](nlohmann::json& c) { c["tmp_bytes"] = int64_t{1} << 40; }); }),
               HasSubstr("temporary folder"));
+  // What can't be set up is the sandbox's failure, in its own words.
+  EXPECT_THAT(message([](SlotSetup& s) { Configure(s, [](nlohmann::json& c) { c["filter"] = "BgAAAAAA"; }); }),
+              HasSubstr("broken"));
 }
 
 // Limits on processes don't bind root, whatever bubblewrap calls it.
