@@ -29,7 +29,7 @@ absl::StatusOr<Row> ReadRow(const Json& json, const std::vector<TemplatePart>& p
   Row row;
   IHA_ASSIGN_OR_RETURN(row.prompt, FillTemplate(prompt, json));
   if (row.prompt.empty()) return InvalidArgument("its prompt is empty");
-  IHA_ASSIGN_OR_RETURN(row.gold, FieldText(json, gold));
+  IHA_ASSIGN_OR_RETURN(row.gold, PlainField(json, gold));
   return row;
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kShown = 80;  // bytes of a value in a message
-
 // The line of each id.
 using Ids = std::unordered_map<std::string, size_t>;
 
@@ -30,8 +28,12 @@ absl::Status ReadLine(std::string_view line, const std::string& where, size_t nu
     return DataLoss("{}:{}", where, message.substr(of_one_line.size()));
   }
   if (!row->is_object()) return DataLoss("{}: found {}, expected a JSON object", where, Shown(*row));
-  const absl::StatusOr<std::string> id = FieldText(*row, "id");
-  const std::string name = id.ok() ? TerminalSafe(*id, 200) : fmt::format("row/{}", ids.size());
+  std::string name = fmt::format("row/{}", ids.size());
+  if (row->contains("id")) {
+    const absl::StatusOr<std::string> id = PlainField(*row, "id");
+    if (!id.ok()) return DataLoss("{}: {}", where, std::string(id.status().message()));
+    name = TerminalSafe(*id, 200);
+  }
   if (const auto [first, is_new] = ids.emplace(name, number); !is_new) {
     return DataLoss("{}: id \"{}\" is that of line {} too; expected a different one in each row", where, name,
                     first->second);
@@ -67,10 +69,6 @@ absl::StatusOr<std::string> ReadRowsFile(const std::string& name, std::string_vi
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (absl::IsInvalidArgument(bytes.status())) return DataLoss("{}", std::string(bytes.status().message()));
   return bytes;
-}
-
-std::string Shown(const Json& value) {
-  return TerminalSafe(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
 }
 
 }  // namespace iha::benchmarks

@@ -30,7 +30,4 @@ absl::StatusOr<std::string> ReadRowsFile(const std::string& name, std::string_vi
 absl::Status ForEachRow(const std::string& path, std::string_view bytes, const BenchmarkRef& ref,
                         const RowReader& read);
 
-// As a message shows it: a value's JSON, cut.
-std::string Shown(const nlohmann::json& value);
-
 }  // namespace iha::benchmarks

@@ -1,5 +1,6 @@
 #include "benchmarks/own/template_text.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
@@ -7,6 +8,22 @@
 #include "common/text.h"
 
 namespace iha::benchmarks {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kShown = 80;                   // bytes of a name or value in a message
+constexpr double kMostExact = 999999999999999;  // whole numbers below are what the file says
+
+absl::Status Unfit(const std::string& name, const Json& value, const char* expected) {
+  return InvalidArgument("field \"{}\": found {}, expected {}", TerminalSafe(name, kShown), Shown(value), expected);
+}
+
+}  // namespace
+
+std::string Shown(const Json& value) {
+  return TerminalSafe(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown);
+}
 
 absl::StatusOr<std::vector<TemplatePart>> ParseTemplate(const std::string& text) {
   std::vector<TemplatePart> parts;
@@ -40,11 +57,21 @@ absl::StatusOr<std::vector<TemplatePart>> ParseTemplate(const std::string& text)
   return parts;
 }
 
-absl::StatusOr<std::string> FieldText(const nlohmann::json& row, const std::string& name) {
+absl::StatusOr<std::string> FieldText(const Json& row, const std::string& name) {
   const auto it = row.find(name);
-  if (it == row.end()) return InvalidArgument("has no field \"{}\"", TerminalSafe(name, 80));
+  if (it == row.end()) return InvalidArgument("has no field \"{}\"", TerminalSafe(name, kShown));
   if (it->is_string()) return it->get<std::string>();
-  return it->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (it->is_null()) return Unfit(name, *it, "a text or a number");
+  if (it->is_number_float() && std::abs(it->get<double>()) > kMostExact) {
+    return Unfit(name, *it, "a number of at most 15 digits, or a text in quotes (JSON rounds longer numbers)");
+  }
+  return it->dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<std::string> PlainField(const Json& row, const std::string& name) {
+  const auto it = row.find(name);
+  if (it != row.end() && !it->is_string() && !it->is_number()) return Unfit(name, *it, "a text or a number");
+  return FieldText(row, name);
 }
 
 absl::StatusOr<std::string> FillTemplate(const std::vector<TemplatePart>& parts, const nlohmann::json& row) {

@@ -1,7 +1,8 @@
 // compare.h: equal, different or undecided, for two parsed answers in one tree. The rules are in docs/grading.md.
 //
 // Symmetric up to the order of work: callers pass the two sides in a fixed order. Bounded by the tree's budget. Used by
-// math_robust.cc; the parts live in scalar.cc, region.cc, rewrite.cc, conditions.cc, vectors.cc, compare*.cc.
+// math_robust.cc; the parts live in scalar.cc, region.cc, inequalities.cc, rewrite.cc, conditions.cc, vectors.cc,
+// compare*.cc.
 #pragma once
 
 #include <optional>
@@ -73,9 +74,7 @@ class Comparer {
   std::optional<Region> RegionOfPoints(const std::vector<Ref>& values);
   std::optional<Region> RegionOfJoined(const std::vector<Ref>& sets, bool intersect);
   std::optional<Region> RegionOfBuilder(const Node& builder);
-  std::optional<Region> Solve(Ref left, char mark, Ref right);
-  std::optional<Region> SolveLinear(Ref left, char mark, Ref right);
-  std::optional<Region> RayOf(const std::string& variable, char mark, Ref bound);
+  bool IsSystem(const Node& node) const;
   std::optional<Region> Join(const Region& a, const Region& b, bool intersect);
   std::optional<Region> Without(const Region& a, const Region& b);
   std::optional<Region> Canonical(Region region);
@@ -83,6 +82,13 @@ class Comparer {
   std::optional<Result> CompareRegions(Ref a, Ref b);
   Ref WholeNumbers(Ref builder);
   Result ComparePieces(const Region& a, const Region& b);
+
+  // inequalities.cc. `mark` is one of < > l(<=) g(>=) = !; nullopt: not of one variable, or not solved.
+  std::optional<Region> Solve(Ref left, char mark, Ref right);
+  std::optional<Region> SolveAbsolute(Ref left, char mark, Ref right);
+  std::optional<Region> SolveRational(Ref left, char mark, Ref right);
+  std::optional<Region> SolveLinear(Ref left, char mark, Ref right);
+  std::optional<Region> RayOf(const std::string& variable, char mark, Ref bound);
 
   // compare_relations.cc
   bool IsName(Ref ref) const;
@@ -133,6 +139,7 @@ class Comparer {
     std::vector<Ref> domains;
   };
   Stated WithoutDomains(Ref ref);
+  Ref WithParameterOf(const Stated& stated, Ref value);
   std::optional<Result> CompareDomains(Ref a, Ref b);
   std::vector<Ref> WithoutDots(const std::vector<Ref>& kids);
   Ref WithPrimes(Ref ref, std::set<std::string>& variables);

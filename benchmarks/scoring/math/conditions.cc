@@ -16,6 +16,11 @@ bool Occurs(const Tree& tree, Ref ref, const std::string& symbol) {
   return std::any_of(kids.begin(), kids.end(), [&](Ref kid) { return Occurs(tree, kid, symbol); });
 }
 
+void CollectSymbols(const Tree& tree, Ref ref, std::set<std::string>& names) {
+  if (tree.Is(ref, Kind::kSymbol)) names.insert(tree[ref].text);
+  for (const Ref kid : tree[ref].kids) CollectSymbols(tree, kid, names);
+}
+
 // "k \in \mathbb{Z}": the name of k; "" for anything else.
 std::string ParameterOf(const Tree& tree, Ref ref) {
   const Node& node = tree[ref];
@@ -53,6 +58,20 @@ Comparer::Stated Comparer::WithoutDomains(Ref ref) {
   return out;
 }
 
+// `value`, which states no domain, with the letter that only it has as the parameter of `stated`, where one is missing:
+// "n\pi" beside "k\pi, k \in \mathbb{Z}".
+Ref Comparer::WithParameterOf(const Stated& stated, Ref value) {
+  if (stated.domains.size() != 1) return value;
+  const Ref parameter = tree_[stated.domains[0]].kids[0];
+  std::set<std::string> here;
+  std::set<std::string> there;
+  CollectSymbols(tree_, value, here);
+  CollectSymbols(tree_, stated.value, there);
+  if (here.contains(tree_[parameter].text)) return value;
+  std::erase_if(here, [&](const std::string& name) { return there.contains(name); });
+  return here.size() == 1 ? tree_.Substitute(value, *here.begin(), parameter) : value;
+}
+
 // "x = k\pi, k \in \mathbb{Z}": a domain that only one side states says no more; one parameter may have any name.
 std::optional<Result> Comparer::CompareDomains(Ref a, Ref b) {
   Stated x = WithoutDomains(a);
@@ -71,7 +90,13 @@ std::optional<Result> Comparer::CompareDomains(Ref a, Ref b) {
       return same;
     }
   }
-  Result result = y.value == kNoRef ? Undecided("budget: nodes") : Compare(x.value, y.value);
+  if (x.domains.empty() != y.domains.empty()) {
+    Stated& with = x.domains.empty() ? y : x;
+    Stated& without = x.domains.empty() ? x : y;
+    without.value = WithParameterOf(with, without.value);
+  }
+  const bool full = x.value == kNoRef || y.value == kNoRef;
+  Result result = full ? Undecided("budget: nodes") : Compare(x.value, y.value);
   if (result.outcome == MathOutcome::kEqual) result.rule = "domain: " + result.rule;
   return result;
 }

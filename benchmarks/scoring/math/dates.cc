@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {

@@ -13,12 +13,6 @@ using std::string_view;
 
 constexpr size_t kNone = string_view::npos;
 
-bool IsRows(string_view name) {
-  if (name.ends_with('*')) name.remove_suffix(1);
-  return name == "align" || name == "aligned" || name == "gather" || name == "gathered" || name == "split" ||
-         name == "eqnarray" || name == "equation";
-}
-
 // Without blanks, math delimiters, and points at the end.
 string_view Undressed(string_view text) {
   for (bool again = true; again;) {
@@ -89,7 +83,53 @@ bool IsLetter(string_view text) {
   return text.size() == 1 && IsAsciiLetter(text[0]);
 }
 
+// The name of the environment of rows that a formula begins with; "" for none.
+string_view RowsEnvironment(string_view formula) {
+  if (!formula.starts_with("\\begin{")) return "";
+  const string_view name = formula.substr(7, std::min(formula.find('}'), formula.size()) - 7);
+  return IsRows(name) ? name : string_view();
+}
+
+// A formula without delimiters, of an environment of rows its inside; "" for an environment that is not all of it.
+string_view RowsOf(string_view text) {
+  string_view formula = Undressed(text);
+  const string_view name = RowsEnvironment(formula);
+  if (name.empty()) return formula;
+  const std::string close = "\\end{" + std::string(name) + "}";
+  const size_t open = 8 + name.size();
+  if (!formula.ends_with(close) || formula.size() < open + close.size()) return "";
+  formula = Undressed(formula.substr(open, formula.size() - open - close.size()));
+  return formula.ends_with("\\\\") ? Undressed(formula.substr(0, formula.size() - 2)) : formula;
+}
+
+// The letters outside of commands, each once.
+std::string LettersOf(string_view text) {
+  std::string letters;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      while (i + 1 < text.size() && IsAsciiLetter(text[i + 1])) ++i;
+    } else if (IsAsciiLetter(text[i]) && letters.find(text[i]) == std::string::npos) {
+      letters += text[i];
+    }
+  }
+  return letters;
+}
+
+// "x = 12", "x &= 12": the letter and a value without it.
+bool IsSolved(string_view row, char letter) {
+  row = TrimSpaces(row);
+  const size_t equals = row.find('=');
+  if (equals == kNone || row.empty() || row[0] != letter) return false;
+  return row.substr(1, equals - 1).find_first_not_of(" &") == kNone && LettersOf(row.substr(equals)).empty();
+}
+
 }  // namespace
+
+bool IsRows(string_view name) {
+  if (name.ends_with('*')) name.remove_suffix(1);
+  return name == "align" || name == "aligned" || name == "gather" || name == "gathered" || name == "split" ||
+         name == "eqnarray" || name == "equation";
+}
 
 bool IsRelation(string_view text) {
   const Marks marks = MarksOf(Undressed(text));
@@ -108,16 +148,8 @@ Equation EquationOf(string_view text) {
 }
 
 string_view ConclusionOf(string_view text) {
-  string_view formula = Undressed(text);
-  const size_t open = formula.find('}');
-  const string_view name =
-      formula.starts_with("\\begin{") ? formula.substr(7, std::min(open, formula.size()) - 7) : string_view();
-  if (IsRows(name)) {
-    const std::string close = "\\end{" + std::string(name) + "}";
-    if (open == kNone || !formula.ends_with(close)) return text;
-    formula = Undressed(formula.substr(open + 1, formula.size() - open - 1 - close.size()));
-    if (formula.ends_with("\\\\")) formula = Undressed(formula.substr(0, formula.size() - 2));
-  }
+  const string_view formula = RowsOf(text);
+  if (formula.empty()) return text;
   const Marks marks = MarksOf(formula);
   if (marks.equals.empty() || marks.other) return text;
   const string_view last = Undressed(formula.substr(marks.equals.back()));
@@ -128,6 +160,22 @@ string_view ConclusionOf(string_view text) {
     if (before.find_first_of("0123456789") != kNone) return before;
   }
   return SaysNothing(last) ? text : last;
+}
+
+std::string LastRowOf(string_view text) {
+  const string_view rows = RowsEnvironment(Undressed(text)).empty() ? string_view() : RowsOf(text);
+  const size_t last = MarksOf(rows).row;
+  const std::string letters = LettersOf(rows);
+  if (last < 2 || letters.size() != 1 || !IsSolved(rows.substr(last), letters[0])) return std::string(text);
+  for (string_view before = rows.substr(0, last - 2); !before.empty();) {
+    const size_t row = MarksOf(before).row;
+    // "x = 1 \\ x = 2" lists two values.
+    if (IsSolved(before.substr(row), letters[0])) return std::string(text);
+    before = before.substr(0, row < 2 ? 0 : row - 2);
+  }
+  std::string solved(TrimSpaces(rows.substr(last)));
+  std::erase(solved, '&');
+  return solved;
 }
 
 string_view WithoutDrawings(string_view text) {

@@ -52,8 +52,15 @@ Equation EquationOf(std::string_view text);
 bool IsRelation(std::string_view text);
 // Of one equation, or of the last row of a derivation, what stands behind its last "="; any other text as it is.
 std::string_view ConclusionOf(std::string_view text);
+// Of rows that solve an equation for its one letter ("2x = 24 \\\\ x = 12" in align, gathered, ...) the last; any other
+// text as it is.
+std::string LastRowOf(std::string_view text);
+// Whether `name` is an environment of rows: align, gathered, split, ...
+bool IsRows(std::string_view name);
 // Without drawings ([asy]...[/asy]) at the end.
 std::string_view WithoutDrawings(std::string_view text);
+// "The answer is not 15 but 12." as "The answer is 12.", in several languages.
+std::string WithCorrections(std::string_view text);
 // `text` without what it says that the answer is not.
 std::string WithoutDenials(std::string_view text);
 

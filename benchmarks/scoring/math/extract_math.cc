@@ -8,6 +8,7 @@
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/extract_shape.h"
 #include "benchmarks/scoring/math/math_robust.h"
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring {
@@ -19,6 +20,8 @@ using std::string_view;
 constexpr size_t kNone = string_view::npos;
 constexpr size_t kWindow = 20000;  // what is searched for phrases and last expressions: the end of the text
 constexpr size_t kSentence = 600;
+constexpr size_t kLongestSegment = 2000;
+constexpr size_t kLongestName = 16;  // of an environment
 constexpr int kMaxBoxes = 40;
 constexpr int kMaxPhrases = 20;
 constexpr size_t kMaxWholeWords = 6;
@@ -122,43 +125,36 @@ struct Segment {
   size_t end = 0;
 };
 
+// What closes the mathematics that `text` opens with; "" where it opens none. `open`: the bytes that open it.
+std::string CloseOf(string_view text, size_t& open) {
+  for (const auto& [opens, closes] : std::initializer_list<std::pair<string_view, string_view>>{
+           {"$$", "$$"}, {"$", "$"}, {"\\(", "\\)"}, {"\\[", "\\]"}}) {
+    open = opens.size();
+    if (text.starts_with(opens)) return std::string(closes);
+  }
+  constexpr string_view kBegin = "\\begin{";
+  if (!text.starts_with(kBegin)) return "";
+  const string_view name = text.substr(kBegin.size(), text.substr(kBegin.size(), kLongestName).find('}'));
+  open = kBegin.size() + name.size() + 1;
+  return IsRows(name) ? "\\end{" + std::string(name) + "}" : "";
+}
+
 // The mathematics between delimiters. A "$" that encloses prose is a currency sign.
 std::vector<Segment> MathSegments(string_view text) {
   std::vector<Segment> out;
   for (size_t i = 0; i < text.size();) {
-    string_view open;
-    string_view close;
-    for (const auto& [o, c] :
-         std::initializer_list<std::pair<string_view, string_view>>{{"$$", "$$"},
-                                                                    {"$", "$"},
-                                                                    {"\\(", "\\)"},
-                                                                    {"\\[", "\\]"},
-                                                                    {"\\begin{align*}", "\\end{align*}"},
-                                                                    {"\\begin{align}", "\\end{align}"},
-                                                                    {"\\begin{equation}", "\\end{equation}"},
-                                                                    {"\\begin{equation*}", "\\end{equation*}"},
-                                                                    {"\\begin{gather*}", "\\end{gather*}"},
-                                                                    {"\\begin{aligned}", "\\end{aligned}"}}) {
-      if (text.substr(i).starts_with(o)) {
-        open = o;
-        close = c;
-        break;
-      }
-    }
-    if (text[i] == '\\' && open.empty()) {
-      i += 2;
+    size_t open = 0;
+    const std::string close = text[i] == '$' || text[i] == '\\' ? CloseOf(text.substr(i), open) : "";
+    if (close.empty()) {
+      i += text[i] == '\\' ? 2 : 1;
       continue;
     }
-    if (open.empty()) {
-      ++i;
-      continue;
-    }
-    size_t end = text.find(close, i + open.size());
+    size_t end = text.find(close, i + open);
     while (end != kNone && close == "$" && end > 0 && text[end - 1] == '\\') end = text.find(close, end + 1);
-    const size_t length = end == kNone ? 0 : end - i - open.size();
-    if (end == kNone || length == 0 || length > 2000 || ShapeOf(text.substr(i + open.size(), length)).prose > 2 ||
-        SaysNothing(text.substr(i + open.size(), length))) {
-      i += open.size();
+    const size_t length = end == kNone ? 0 : end - i - open;
+    const string_view inside = text.substr(i + open, length);
+    if (length == 0 || length > kLongestSegment || ShapeOf(inside).prose > 2 || SaysNothing(inside)) {
+      i += open;
       continue;
     }
     out.push_back({i, end + close.size()});
@@ -213,7 +209,7 @@ std::string LastExpression(string_view text) {
   if (again) number.reset();
   // "$2\sqrt{3}$, which is approximately $3.464$"
   const auto decimal = [&](const Segment& s) {
-    return text.substr(s.begin, s.end - s.begin).find_first_not_of("$\() .-0123456789") == kNone;
+    return text.substr(s.begin, s.end - s.begin).find_first_not_of("$\\() .-0123456789") == kNone;
   };
   while (last < segments.size() && last > 0 && decimal(segments[last]) &&
          SaysAgain(text, segments[last].begin, segments[last - 1].end)) {
@@ -456,6 +452,7 @@ MathAnswer ExtractFrom(string_view text) {
   if (const string_view word = YesOrNo(plain); sentence && !word.empty()) return {std::string(word), "last sentence"};
   std::string last = LastExpression(WithoutAfterthought(WithoutDenials(WithoutDrawings(text))));
   if (SaysNothing(last)) last = ChineseFractionIn(text);
+  if (SaysNothing(last)) last = LastCountInWords(text);
   if (!SaysNothing(last)) return {std::move(last), "last expression"};
   return {"", "none"};
 }
@@ -464,7 +461,7 @@ MathAnswer ExtractFrom(string_view text) {
 }  // namespace math
 
 MathAnswer ExtractMathAnswer(std::string_view whole) {
-  const std::string plain = math::WithoutCalculator(math::WithAsciiForms(whole));
+  const std::string plain = math::WithCorrections(math::WithoutCalculator(math::WithAsciiForms(whole)));
   const std::string_view text = math::WithoutProofEnd(math::CutSpecialTokens(plain));
   if (const std::string_view tagged = math::AnswerTag(text); !tagged.empty()) {
     MathAnswer answer = math::ExtractFrom(tagged);

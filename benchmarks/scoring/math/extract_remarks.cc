@@ -4,7 +4,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/extract_shape.h"
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {
@@ -97,8 +99,9 @@ bool SaysNothing(string_view text) {
 
 bool IsNegated(string_view statement) {
   const std::string lower = LowerAscii(statement.substr(0, 8));
-  if (!lower.starts_with("not ") && lower != "not") return false;
-  const string_view rest = TrimSpaces(statement.substr(std::min<size_t>(4, statement.size())));
+  const bool german = lower.starts_with("nicht ");
+  if (!german && !lower.starts_with("not ") && lower != "not") return false;
+  const string_view rest = TrimSpaces(statement.substr(std::min<size_t>(german ? 6 : 4, statement.size())));
   // "not possible", "not defined" are answers.
   const bool lone = !rest.empty() && IsAsciiLetter(rest[0]) && (rest.size() == 1 || !IsAsciiLetter(rest[1]));
   return rest.empty() || !IsAsciiLetter(rest[0]) || lone || IsRemark(rest);
@@ -188,7 +191,7 @@ bool StatesValue(string_view answer) {
   const std::string lower = LowerAscii(TrimSpaces(answer));
   static const auto* const kWords =
       new Words{"yes", "no", "true", "false", "undefined", "none", "even", "odd", "no solution", "infinitely many"};
-  return lower.size() == 1 || kWords->contains(lower) || NumberWord(lower).has_value() ||
+  return lower.size() == 1 || kWords->contains(lower) || CountInWords(TextKey(lower)).has_value() ||
          PlainCommand(lower).has_value() || WeekdayOf(lower).has_value() || MonthOf(lower).has_value();
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "benchmarks/scoring/math/extract_impl.h"
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/words.h"
 
 namespace iha::scoring::math {

@@ -1,6 +1,5 @@
-// Values of several numbers, and denied ones (extract_impl.h).
+// Values of several numbers (extract_impl.h).
 #include <algorithm>
-#include <array>
 
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/quantities.h"
@@ -13,8 +12,6 @@ using std::string_view;
 
 constexpr size_t kNone = string_view::npos;
 constexpr size_t kQuantityBytes = 60;
-constexpr std::array<string_view, 8> kDenials = {"isn't ",     "isn\u2019t ", "is not ",       "can't be ",
-                                                 "cannot be ", "wasn't ",     "could not be ", "was not "};
 
 bool IsCompound(string_view text) {
   const auto quantity = ParseQuantity(text);
@@ -80,24 +77,6 @@ string_view LeadingRatio(string_view sentence) {
   const size_t end = digits(first + 4);
   const bool goes_on = end < sentence.size() && !IsAsciiSpace(sentence[end]) && sentence[end] != ',';
   return end > first + 4 && !goes_on ? sentence.substr(0, end) : string_view();
-}
-
-std::string WithoutDenials(string_view text) {
-  const std::string lower = LowerAscii(text);
-  std::string out;
-  size_t kept = 0;
-  for (size_t i = lower.find("answer "); i != kNone; i = lower.find("answer ", i + 1)) {
-    const string_view rest = string_view(lower).substr(i + 7);
-    const bool denies =
-        std::any_of(kDenials.begin(), kDenials.end(), [&](string_view d) { return rest.starts_with(d); });
-    if (!denies || i < kept) continue;
-    size_t end = lower.size();
-    for (const string_view stop : {". ", ".\n", "\n", "? ", "! ", " but "}) end = std::min(end, lower.find(stop, i));
-    out += text.substr(kept, i - kept);
-    kept = end;
-  }
-  out += text.substr(kept);
-  return out;
 }
 
 }  // namespace iha::scoring::math

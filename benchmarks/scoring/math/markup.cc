@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/words.h"
 #include "common/text.h"
 

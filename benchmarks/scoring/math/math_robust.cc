@@ -1,5 +1,6 @@
 #include "benchmarks/scoring/math/math_robust.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "benchmarks/scoring/math/extract_impl.h"
 #include "benchmarks/scoring/math/extract_shape.h"
 #include "benchmarks/scoring/math/lexer.h"
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/parser.h"
 #include "benchmarks/scoring/math/quantities.h"
 #include "benchmarks/scoring/math/words.h"
@@ -185,6 +187,23 @@ std::optional<Result> CompareQuantities(const std::string& a, const std::string&
   return Different("quantity");
 }
 
+// "She needs three dozen eggs" against a number; nullopt where no side is a sentence that counts in words.
+std::optional<Result> CompareCounts(Tree& tree, Comparer& comparer, const Side& a, const Side& b) {
+  const auto is_words = [&](const Side& side) {
+    if (!side.plain.ok || tree.Is(side.root, Kind::kText)) return true;
+    const Shape shape = ShapeOf(side.cleaned);
+    return !side.special && shape.prose > 0 && !shape.digits && !shape.formula;
+  };
+  if (is_words(a) == is_words(b)) return std::nullopt;
+  const Side& words = is_words(a) ? a : b;
+  const Ref number = is_words(a) ? b.root : a.root;
+  const auto count = CountInWords(TextKey(LastCountInWords(words.cleaned)));
+  if (!count.has_value() || number == kNoRef || !OneNumber(tree, number)) return std::nullopt;
+  Result result = comparer.Compare(tree.Number(*count), number);
+  if (result.outcome == MathOutcome::kEqual) result.rule = "words: " + result.rule;
+  return result;
+}
+
 // Every mark of a text, without blanks, brace pairs' sizes and math delimiters.
 std::string Marks(std::string_view cleaned) {
   std::string out;
@@ -209,11 +228,10 @@ std::optional<char> ChosenBy(std::string_view text, const MathAnswer& given) {
   return ExtractChoice(text);
 }
 
-// A last expression is what it comes to where the other side is one value.
+// The solution of an equation is its last row, a last expression what it comes to where the other side is one value.
 MathAnswer Concluded(MathAnswer answer, const MathAnswer& other) {
-  if (answer.step == "last expression" && !IsRelation(other.text)) {
-    answer.text = std::string(ConclusionOf(answer.text));
-  }
+  answer.text = LastRowOf(answer.text);
+  if (answer.step == "last expression" && !IsRelation(other.text)) answer.text = std::string(ConclusionOf(answer.text));
   return answer;
 }
 
@@ -249,6 +267,7 @@ MathVerdict JudgeAnswers(const std::string& a, const std::string& b, const MathB
       (!digits || Marks(left.cleaned) == Marks(right.cleaned))) {
     return {MathOutcome::kEqual, "text"};
   }
+  if (auto counts = CompareCounts(tree, comparer, left, right)) return Verdict(*std::move(counts));
   if (!left.plain.ok || !right.plain.ok) {
     return {MathOutcome::kUndecided, "not read: " + (left.plain.ok ? right.plain.error : left.plain.error)};
   }

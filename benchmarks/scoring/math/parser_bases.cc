@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/parser_impl.h"
 #include "benchmarks/scoring/math/words.h"
 

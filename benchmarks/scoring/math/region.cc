@@ -5,17 +5,14 @@
 #include <algorithm>
 
 #include "benchmarks/scoring/math/compare.h"
-#include "benchmarks/scoring/math/exact.h"
 
 namespace iha::scoring::math {
 namespace {
 
 constexpr size_t kMaxPieces = 200;
+constexpr const char* kSystem = "system";
 
 End Infinite(int sign) { return {.infinite = sign, .value = kNoRef, .closed = false}; }
-
-// The mark of a relation whose sides change places.
-char Turned(char mark) { return mark == '<' ? '>' : mark == '>' ? '<' : mark == 'l' ? 'g' : mark == 'g' ? 'l' : mark; }
 
 }  // namespace
 
@@ -129,76 +126,6 @@ std::optional<Region> Comparer::RegionOfBracket(Ref ref) {
   return region;
 }
 
-// left MARK right with one side free of symbols: the other a name, a call, linear in one symbol, an absolute value or a
-// square of such.
-std::optional<Region> Comparer::Solve(Ref left, char mark, Ref right) {
-  if (HasSymbols(tree_, right) == HasSymbols(tree_, left)) return std::nullopt;
-  if (HasSymbols(tree_, right)) return Solve(right, Turned(mark), left);
-  const bool order = mark != '=' && mark != '!';
-  // |u| < c is -c < u < c; |u| > c is what lies outside.
-  if (tree_.Is(left, Kind::kFunction) && tree_[left].text == "abs" && order) {
-    const Ref inner = tree_[left].kids[0];
-    const auto above = Solve(inner, mark, right);
-    const auto below = above.has_value() ? Solve(inner, Turned(mark), tree_.Neg(right)) : std::nullopt;
-    return below.has_value() ? Join(*above, *below, mark == '<' || mark == 'l') : std::nullopt;
-  }
-  // u^2 < c is |u| < \sqrt{c}.
-  if (tree_.Is(left, Kind::kPow) && tree_.IsNumber(tree_[left].kids[1], 2) && order) {
-    if (OrderOf(tree_, right, tree_.Number(Rational(0)), work_).value_or(-1) < 0) return std::nullopt;
-    const Ref root = tree_.Pow(right, tree_.Number(Rational(1, 2)));
-    return Solve(tree_.New(Kind::kFunction, "abs", {tree_[left].kids[0]}), mark, root);
-  }
-  if (tree_.Is(left, Kind::kSymbol) || tree_.Is(left, Kind::kApply)) return RayOf(tree_.Key(left), mark, right);
-  return SolveLinear(left, mark, right);
-}
-
-// a x + b against c: the values at 0 and 1 give a and b; that it is linear is proved exactly.
-std::optional<Region> Comparer::SolveLinear(Ref left, char mark, Ref right) {
-  Ref symbol = left;
-  while (!tree_.Is(symbol, Kind::kSymbol)) {
-    const std::vector<Ref>& kids = tree_[symbol].kids;
-    const auto with = std::find_if(kids.begin(), kids.end(), [&](Ref kid) { return HasSymbols(tree_, kid); });
-    if (with == kids.end() || tree_.Is(symbol, Kind::kApply)) return std::nullopt;
-    symbol = *with;
-  }
-  const std::string name = tree_[symbol].text;
-  const Ref at0 = tree_.Substitute(left, name, tree_.Number(Rational(0)));
-  const Ref at1 = tree_.Substitute(left, name, tree_.Number(Rational(1)));
-  const Ref slope = tree_.Sub(at1, at0);
-  if (slope == kNoRef || !tree_.Is(slope, Kind::kNumber) || tree_[slope].value.Sign() == 0) return std::nullopt;
-  if (HasSymbols(tree_, at0)) return std::nullopt;
-  if (CompareExactly(tree_, left, tree_.Add({tree_.Mul({slope, symbol}), at0})) != Exact::kEqual) return std::nullopt;
-  const Ref bound = tree_.Div(tree_.Sub(right, at0), slope);
-  if (bound == kNoRef) return std::nullopt;
-  return RayOf(name, tree_[slope].value.Sign() < 0 ? Turned(mark) : mark, bound);
-}
-
-// `variable` MARK bound.
-std::optional<Region> Comparer::RayOf(const std::string& variable, char mark, Ref bound) {
-  Region region;
-  region.explicit_set = mark != '=';
-  region.variable = variable;
-  End end{.infinite = InfinitySign(bound), .value = bound, .closed = mark == 'l' || mark == 'g'};
-  if (end.infinite != 0) end.closed = false;
-  if (!IsScalar(bound)) return std::nullopt;
-  if (mark == '<' || mark == 'l') region.pieces.push_back({Infinite(-1), end});
-  if (mark == '>' || mark == 'g') region.pieces.push_back({end, Infinite(1)});
-  if (mark == '=' || mark == '!') {
-    if (end.infinite != 0) return std::nullopt;
-    end.closed = true;
-    Region point;
-    point.pieces.push_back({end, end});
-    if (mark == '=') {
-      region.pieces = std::move(point.pieces);
-      return region;
-    }
-    region.pieces.push_back({Infinite(-1), Infinite(1)});
-    return Without(region, point);
-  }
-  if (region.pieces.empty()) return std::nullopt;
-  return Canonical(std::move(region));
-}
-
 std::optional<Region> Comparer::RegionOfRelation(Ref ref) {
   const Node node = tree_[ref];
   // "x \ne \pm 3": neither of the two.
@@ -235,7 +162,7 @@ std::optional<Region> Comparer::RegionOfRelation(Ref ref) {
   return out;
 }
 
-// "or" joins; "and" and a comma narrow down, unless nothing is left then ("x < -1 and x > 1").
+// "or" joins; "and" and a comma narrow down, unless nothing is left then ("x < -1 and x > 1"); a system always narrows.
 std::optional<Region> Comparer::RegionOfList(const std::vector<Ref>& kids, const std::string& mark) {
   std::optional<Region> narrow;
   std::optional<Region> wide;
@@ -251,7 +178,7 @@ std::optional<Region> Comparer::RegionOfList(const std::vector<Ref>& kids, const
     wide = wide.has_value() ? Join(*wide, *part, false) : part;
     if (!narrow.has_value() || !wide.has_value()) return std::nullopt;
   }
-  if (all_relations && mark != "or" && !narrow->pieces.empty()) return narrow;
+  if (mark == kSystem || (all_relations && mark != "or" && !narrow->pieces.empty())) return narrow;
   return wide;
 }
 
@@ -319,6 +246,14 @@ std::optional<Region> Comparer::RegionOfJoined(const std::vector<Ref>& sets, boo
   return out;
 }
 
+// \begin{cases} x > 1 \\ x < 3 \end{cases}: inequalities that hold together.
+bool Comparer::IsSystem(const Node& node) const {
+  return node.text == "cases" && node.kids.size() == static_cast<size_t>(node.rows) &&
+         std::all_of(node.kids.begin(), node.kids.end(), [&](Ref kid) {
+           return tree_.Is(kid, Kind::kRelation) && tree_[kid].text.find('=') == std::string::npos;
+         });
+}
+
 std::optional<Region> Comparer::RegionOf(Ref ref) {
   if (ref == kNoRef) return std::nullopt;
   const Node node = tree_[ref];
@@ -329,6 +264,8 @@ std::optional<Region> Comparer::RegionOf(Ref ref) {
       return RegionOfRelation(ref);
     case Kind::kList:
       return RegionOfList(node.kids, node.text);
+    case Kind::kMatrix:
+      return IsSystem(node) ? RegionOfList(node.kids, kSystem) : std::nullopt;
     case Kind::kSet:
       return RegionOfPoints(node.kids);
     case Kind::kNamedSet:

@@ -1,6 +1,7 @@
 // Single values: percent and degree readings, exact comparison, the decimal rule, balls.
 #include "benchmarks/scoring/math/compare.h"
 #include "benchmarks/scoring/math/exact.h"
+#include "benchmarks/scoring/math/radicals.h"
 
 namespace iha::scoring::math {
 namespace {
@@ -119,6 +120,8 @@ Result Comparer::CompareValues(Ref a, Ref b) {
     case Exact::kUnknown:
       break;
   }
+  const Exact radicals = CompareRadicals(tree_, a, b);
+  if (radicals != Exact::kUnknown) return radicals == Exact::kEqual ? Equal("radicals") : Different("radicals");
   if (derivative) return Undecided(WhyNot(a, b));
   const bool logs = Contains(tree_, a, Kind::kFunction) || Contains(tree_, b, Kind::kFunction);
   const Ball natural = CompareBalls(tree_, a, b, {}, work_);

@@ -4,6 +4,7 @@
 
 #include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/dates.h"
+#include "benchmarks/scoring/math/number_words.h"
 #include "benchmarks/scoring/math/parser.h"
 #include "benchmarks/scoring/math/words.h"
 
@@ -22,38 +23,6 @@ std::vector<string_view> Words(string_view key) {
     key.remove_prefix(std::min(end + 1, key.size()));
   }
   return words;
-}
-
-// "two thirds", "three and a half", "minus five", "two dozen": TextKey has dropped the articles.
-std::optional<Rational> NumberInWords(string_view key) {
-  for (const string_view sign : {"minus ", "negative "}) {
-    if (!key.starts_with(sign)) continue;
-    const auto value = NumberInWords(key.substr(sign.size()));
-    return value.has_value() ? std::optional(Rational(0) - *value) : std::nullopt;
-  }
-  if (const auto whole = NumberWord(key)) return Rational(*whole);
-  if (key == "half") return Rational(1, 2);
-  if (key == "quarter") return Rational(1, 4);
-  if (key == "dozen") return Rational(12);
-  if (key.ends_with(" dozen")) {
-    const auto count = NumberWord(key.substr(0, key.size() - 6));
-    return count.has_value() ? std::optional(Rational(*count * 12)) : std::nullopt;
-  }
-  const size_t last = key.find_last_of(" -");
-  if (last == string_view::npos) return std::nullopt;
-  string_view count = key.substr(0, last);
-  const auto below = DenominatorWord(key.substr(last + 1));
-  if (!below.has_value()) return std::nullopt;
-  Rational whole(0);
-  if (const size_t joined = count.rfind(" and"); joined != string_view::npos) {
-    const auto first = NumberWord(count.substr(0, joined));
-    if (!first.has_value()) return std::nullopt;
-    whole = Rational(*first);
-    count = TrimSpaces(count.substr(joined + 4));
-  }
-  const auto above = count.empty() ? std::optional<int64_t>(1) : NumberWord(count);
-  if (!above.has_value()) return std::nullopt;
-  return whole + Rational(*above, *below);
 }
 
 // "a third": the article makes it a part, not an ordinal.
@@ -113,13 +82,18 @@ std::optional<Rational> ChineseNumber(string_view cleaned) {
   return Rational(total + section + std::max<int64_t>(digit, 0));
 }
 
-// "five percent", "twelve apples", "forty-five degrees": number words and a unit.
+// "five percent", "twelve apples", "three times as many": number words and a unit.
 Ref WordsWithUnit(Tree& tree, string_view key) {
+  if (const size_t as = key.find(" as "); as != string_view::npos) {
+    const string_view count = key.substr(0, as);
+    const auto value = CountInWords(count.ends_with(" times") ? count.substr(0, count.size() - 6) : count);
+    return value.has_value() ? tree.Number(*value) : kNoRef;
+  }
   const size_t last = key.rfind(' ');
   if (last == string_view::npos) return kNoRef;
   const string_view unit = key.substr(last + 1);
   if (!IsUnit(unit) && !IsPercentWord(unit)) return kNoRef;
-  const auto value = NumberInWords(key.substr(0, last));
+  const auto value = CountInWords(key.substr(0, last));
   if (!value.has_value()) return kNoRef;
   const Ref number = tree.Number(*value);
   return IsPercentWord(unit) ? tree.New(Kind::kPercent, "", {number}) : number;
@@ -273,7 +247,7 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const Ref time = ParseTime(tree, words, cleaned); time != kNoRef) return time;
   if (const auto weekday = WeekdayOf(key)) return tree.New(Kind::kText, std::string(*weekday), {});
   if (const string_view said = YesNo(key); !said.empty()) return tree.New(Kind::kText, std::string(said), {});
-  if (const auto number = NumberInWords(key)) return tree.Number(*number);
+  if (const auto number = CountInWords(key)) return tree.Number(*number);
   if (const auto number = WordsWithUnit(tree, key); number != kNoRef) return number;
   if (key == "positive infinity") return tree.New(Kind::kConstant, "inf", {});
   if (key == "negative infinity" || key == "minus infinity") return tree.Neg(tree.New(Kind::kConstant, "inf", {}));
@@ -296,7 +270,7 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers", "any real number", "any real x",
                   "every real number", "x is any real number", "x can be any real number"}))
     return tree.New(Kind::kNamedSet, "R", {});
-  if (const auto ordinal = words.size() == 1 ? OrdinalWord(key) : std::nullopt) return tree.Number(Rational(*ordinal));
+  if (const auto ordinal = OrdinalWord(key)) return tree.Number(Rational(*ordinal));
   if (const Ref numbers = CircledNumbers(tree, cleaned); numbers != kNoRef) return numbers;
   if (const Ref list = WordList(tree, cleaned); list != kNoRef) return list;
   const bool letters_only = std::all_of(key.begin(), key.end(), [](char c) {

@@ -50,16 +50,6 @@ const Set& Units() {
   return *kUnits;
 }
 
-const std::unordered_map<string_view, int64_t>& Small() {
-  static const auto* const kSmall = new std::unordered_map<string_view, int64_t>{
-      {"zero", 0},      {"one", 1},       {"two", 2},       {"three", 3},    {"four", 4},     {"five", 5},
-      {"six", 6},       {"seven", 7},     {"eight", 8},     {"nine", 9},     {"ten", 10},     {"eleven", 11},
-      {"twelve", 12},   {"thirteen", 13}, {"fourteen", 14}, {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17},
-      {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20},   {"thirty", 30},  {"forty", 40},   {"fifty", 50},
-      {"sixty", 60},    {"seventy", 70},  {"eighty", 80},   {"ninety", 90}};
-  return *kSmall;
-}
-
 constexpr std::array<string_view, 12> kMonths = {"january", "february", "march",     "april",   "may",      "june",
                                                  "july",    "august",   "september", "october", "november", "december"};
 
@@ -132,33 +122,6 @@ constexpr std::array<string_view, 50> kAnswersMore = {"câu trả lời là",
                                                       "correct letter is",
                                                       "right option is",
                                                       "right choice is"};
-
-std::optional<int64_t> WordUnderThousand(string_view text) {
-  int64_t total = 0;
-  bool any = false;
-  size_t pos = 0;
-  int64_t last = 0;
-  while (pos < text.size()) {
-    size_t end = text.find_first_of(" -", pos);
-    if (end == string_view::npos) end = text.size();
-    const string_view word = text.substr(pos, end - pos);
-    pos = end + 1;
-    if (word.empty() || word == "and") continue;
-    if (word == "hundred" && any && total < 10) {
-      total *= 100;
-      last = 100;
-      continue;
-    }
-    const auto found = Small().find(word);
-    if (found == Small().end()) return std::nullopt;
-    // "twenty one" adds; "one two" is no number.
-    if (any && last != 100 && !(last >= 20 && found->second > 0 && found->second < 10)) return std::nullopt;
-    total += found->second;
-    last = found->second;
-    any = true;
-  }
-  return any ? std::optional(total) : std::nullopt;
-}
 
 }  // namespace
 
@@ -240,52 +203,6 @@ std::optional<int64_t> MultiplierOf(string_view word) {
   if (word == "trillion") return 1000000000000;
   if (word == "万" || word == "萬") return 10000;
   if (word == "亿" || word == "億") return 100000000;
-  return std::nullopt;
-}
-
-std::optional<int64_t> NumberWord(string_view text) {
-  for (const auto& [name, scale] : {std::pair<string_view, int64_t>{" million", 1000000}, {" billion", 1000000000}}) {
-    if (!text.ends_with(name)) continue;
-    const auto count = WordUnderThousand(text.substr(0, text.size() - name.size()));
-    return count.has_value() ? std::optional(*count * scale) : std::nullopt;
-  }
-  const size_t thousand = text.find("thousand");
-  if (thousand == string_view::npos) return WordUnderThousand(text);
-  const auto high = WordUnderThousand(TrimSpaces(text.substr(0, thousand)));
-  if (!high.has_value()) return std::nullopt;
-  const string_view rest = TrimSpaces(text.substr(thousand + 8));
-  if (rest.empty()) return *high * 1000;
-  const auto low = WordUnderThousand(rest);
-  return low.has_value() ? std::optional(*high * 1000 + *low) : std::nullopt;
-}
-
-std::optional<int64_t> DenominatorWord(string_view word) {
-  if (word == "half" || word == "halves") return 2;
-  if (word.ends_with('s')) word.remove_suffix(1);
-  if (word == "quarter") return 4;
-  if (word == "hundredth") return 100;
-  if (word == "thousandth") return 1000;
-  constexpr std::array<string_view, 18> kNames = {"third",      "fourth",     "fifth",     "sixth",     "seventh",
-                                                  "eighth",     "ninth",      "tenth",     "eleventh",  "twelfth",
-                                                  "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth",
-                                                  "eighteenth", "nineteenth", "twentieth"};
-  const auto* const found = std::find(kNames.begin(), kNames.end(), word);
-  return found == kNames.end() ? std::nullopt : std::optional<int64_t>(3 + (found - kNames.begin()));
-}
-
-std::optional<int64_t> OrdinalWord(string_view word) {
-  for (const auto& [tens, value] : {std::pair<string_view, int64_t>{"twenty-", 20}, {"thirty-", 30}}) {
-    if (!word.starts_with(tens)) continue;
-    const auto ones = OrdinalWord(word.substr(tens.size()));
-    return ones.has_value() && *ones < 10 ? std::optional(value + *ones) : std::nullopt;
-  }
-  if (word == "first") return 1;
-  if (word == "second") return 2;
-  if (word == "thirtieth") return 30;
-  if (word.ends_with("th") || word == "third") {
-    const auto below = DenominatorWord(word);
-    if (below.has_value() && *below <= 20) return below;
-  }
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// words.h: the word lists of math.robust: units, number words, months, connectives, names of functions and phrases.
+// words.h: the word lists of math.robust: units, months, connectives, names of functions and phrases.
 // Pure lookups; all arguments are compared in lower case unless said otherwise.
 #pragma once
 
@@ -21,16 +21,11 @@ std::string_view TrimSpaces(std::string_view text);
 bool IsUnit(std::string_view word);  // "cm", "feet", "dollars"
 // The letter of a unit as behind a number in \text{...}: "K", "V", "m".
 bool IsUnitLetter(std::string_view word);
-bool IsCurrencyCode(std::string_view word);             // "USD", as it is written
-bool IsPercentWord(std::string_view word);              // "percent", "pct"
-bool IsConnective(std::string_view word);               // "and", "or", "und", "et", ...
-bool IsOrWord(std::string_view word);                   // of those, the ones that mean "or"
-std::optional<int64_t> MultiplierOf(std::string_view);  // "million" -> 1000000
-std::optional<int64_t> NumberWord(std::string_view);    // "twenty-one", "three hundred"
-// "thirds" -> 3, to twentieths, and hundredths, thousandths.
-std::optional<int64_t> DenominatorWord(std::string_view word);
-// "fifth", "twenty-first" -> 5, 21; to thirty-first.
-std::optional<int64_t> OrdinalWord(std::string_view word);
+bool IsCurrencyCode(std::string_view word);                        // "USD", as it is written
+bool IsPercentWord(std::string_view word);                         // "percent", "pct"
+bool IsConnective(std::string_view word);                          // "and", "or", "und", "et", ...
+bool IsOrWord(std::string_view word);                              // of those, the ones that mean "or"
+std::optional<int64_t> MultiplierOf(std::string_view);             // "million" -> 1000000
 std::optional<int> MonthOf(std::string_view word);                 // "june", "jun" -> 6
 std::optional<std::string_view> WeekdayOf(std::string_view word);  // "wed", "wednesday" -> "wednesday"
 // "\sin" and "sin", "oo" and "infinity": the command of a function or constant that may be written as a plain word.

@@ -127,6 +127,27 @@ TEST_F(Jsonl, BadFilesAreRefusedByTheirLine) {
       HasSubstr("q.jsonl:2: id \"1\" is that of line 1 too"));
 }
 
+TEST_F(Jsonl, WhatIsNoTextIsNeverReadAsOne) {
+  const auto row = [](const std::string& id, const std::string& question, const std::string& answer) {
+    return fmt::format(R"({{"id":{},"question":{},"answer":{}}})"
+                       "\n",
+                       id, question, answer);
+  };
+  ASSERT_TRUE(Open(row("1", "\"q\"", "\"1\"")).ok());
+  for (const char* value : {"null", "true", "[1]", "{\"a\":1}"}) {
+    const std::string found = fmt::format("found {}, expected a text or a number", value);
+    EXPECT_THAT(ErrorOf(row("1", "\"q\"", value)), HasSubstr("q.jsonl:1: field \"answer\": " + found));
+    EXPECT_THAT(ErrorOf(row(value, "\"q\"", "\"1\"")), HasSubstr("q.jsonl:1: field \"id\": " + found));
+  }
+  EXPECT_THAT(ErrorOf(row("1", "null", "\"1\"")),
+              HasSubstr("q.jsonl:1: field \"question\": found null, expected a text or a number"));
+  // A number that the reader of the file would round is no answer either.
+  EXPECT_EQ((*Open(row("1", "\"q\"", "1.5")))->Gold(0), "1.5");
+  EXPECT_EQ((*Open(row("1", "\"q\"", "9007199254740993")))->Gold(0), "9007199254740993");
+  EXPECT_THAT(ErrorOf(row("1", "\"q\"", "123456789012345678901")),
+              HasSubstr("q.jsonl:1: field \"answer\": found 1.2345678901234568e+20, expected a number of at most"));
+}
+
 TEST_F(Jsonl, ItsBytesAreItsIdentity) {
   const auto a = Open("{\"question\":\"q\",\"answer\":\"1\"}\n");
   const auto b = Open("{\"question\":\"q\",\"answer\":\"2\"}\n");

@@ -27,7 +27,10 @@ TEST(MathPairs, TheRuleThatDecidedIsNamed) {
   EXPECT_EQ(JudgeMath("180^\\circ", "\\pi").rule, "degrees");
   EXPECT_EQ(JudgeMath("x=5", "5").rule, "name = value: same form");
   EXPECT_EQ(JudgeMath("(x+1)^2", "x^2+2x+1").rule, "exact");
-  EXPECT_EQ(JudgeMath("\\sqrt{12}", "2\\sqrt{3}").rule, "balls");
+  EXPECT_EQ(JudgeMath("\\sqrt{12}", "2\\sqrt{3}").rule, "radicals");
+  EXPECT_EQ(JudgeMath("2^{1/2}\\cdot 2^{1/3}", "2^{5/6}+10^{-70}").rule, "radicals");
+  EXPECT_EQ(JudgeMath("\\ln 4", "2\\ln 2").rule, "balls");
+  EXPECT_EQ(JudgeMath("three dozen", "She needs three dozen eggs.").rule, "words: same form");
   EXPECT_EQ(JudgeMath("\\log 100", "2").rule, "log base");
   EXPECT_EQ(JudgeMath("[2,5)", "2 \\le x < 5").rule, "region");
   EXPECT_EQ(JudgeMath("1000.99", "1000,99").rule, "commas: same form");
