@@ -65,7 +65,9 @@ Engine::Engine(std::unique_ptr<Executor> executor, TextDecoderFactory decoders, 
       info_(executor->info()),
       kv_blocks_(executor->kv_blocks()),
       executor_(std::move(executor)),
-      scheduler_(options.scheduler, executor_->kv_blocks(), info_.kv_windows) {
+      scheduler_(options.scheduler, executor_->kv_blocks(), info_.kv_windows),
+      batch_limit_{
+          .configured = options.scheduler.max_sequences, .now = options.scheduler.max_sequences, .good_steps = 0} {
   PublishCounters();
 }
 
@@ -218,6 +220,8 @@ absl::StatusOr<bool> Engine::Step() {
   if (!status.ok()) {
     OnForwardError(plan, status);
   } else {
+    batch_limit_ = AfterGoodStep(batch_limit_, scheduler_.running());
+    scheduler_.LimitSequences(batch_limit_.now);
     ReadLogits(plan);
   }
   tally_.sample_time += Now() - executed;
@@ -288,7 +292,8 @@ void Engine::OnForwardError(const BatchPlan& plan, const absl::Status& status) {
   scheduler_.Abandon();
   if (status.code() == absl::StatusCode::kResourceExhausted && running > 1) {
     // Less at once may fit; preemption changes no output (ENG-3).
-    scheduler_.LimitSequences(running / 2);
+    batch_limit_ = AfterShortage(batch_limit_, running);
+    scheduler_.LimitSequences(batch_limit_.now);
     return;
   }
   for (const PlannedSegment& segment : plan.segments) {

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "worker/engine/active_request.h"
+#include "worker/engine/batch_limit.h"
 #include "worker/engine/executor.h"
 #include "worker/engine/scheduler.h"
 #include "worker/engine/text_decoder.h"
@@ -139,6 +140,7 @@ class Engine {
   // Owned by the stepping thread.
   std::unique_ptr<Executor> executor_;
   Scheduler scheduler_;
+  BatchLimit batch_limit_;
   Sampler sampler_;
   std::map<SequenceId, ActiveRequest> active_;
   std::vector<Delivery> finished_;  // out at the end of the step

@@ -65,7 +65,7 @@ class Scheduler {
   void Update(const BatchPlan& plan, std::span<const SegmentOutcome> outcomes);
   // The plan failed and may have been carried out in part: everything is preempted.
   void Abandon();
-  // At most so many run from now on, at least one: for when a step of more does not fit into memory.
+  // At most so many are admitted to run at once from now on, at least one (batch_limit.h). Those that run go on.
   void LimitSequences(int32_t max_sequences) { options_.max_sequences = std::max(1, max_sequences); }
   // Unknown ids are ignored (finished already). Not scheduled again; blocks are freed now, or by Update if in flight.
   void Cancel(SequenceId id);
@@ -110,7 +110,7 @@ class Scheduler {
   void Erase(SequenceId id);
   absl::Status CheckTables(const Sequence& sequence) const;
 
-  SchedulerOptions options_;  // max_sequences shrinks in LimitSequences
+  SchedulerOptions options_;  // max_sequences is the one of LimitSequences
   const KvGroups groups_;
   KvBlockPool pool_;
   PrefixCache cache_;

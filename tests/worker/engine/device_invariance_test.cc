@@ -49,11 +49,7 @@ std::vector<GenerationResult> RunAll(const checkpoint::Checkpoint& checkpoint, c
   EXPECT_TRUE(backend.ok()) << backend.status();
   EXPECT_EQ((*backend)->info().kv_windows.size(), checkpoint.config().num_layers() == 3 ? 2u : 1u);
   const std::vector<GenerationRequest> requests = Requests((*backend)->info().vocab_size);
-  const auto engine = MakeEngine(options, kv_blocks, *std::move(backend));
-  for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
-  std::vector<GenerationResult> results;
-  for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
-  return results;
+  return RunTogether(*MakeEngine(options, kv_blocks, *std::move(backend)), requests);
 }
 
 TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {

@@ -74,6 +74,14 @@ inline std::map<SequenceId, GenerationResult> RunToEnd(Engine& engine) {
   }
 }
 
+// The requests in a fresh engine; results in the order of the requests.
+inline std::vector<GenerationResult> RunTogether(Engine& engine, const std::vector<GenerationRequest>& requests) {
+  for (const GenerationRequest& request : requests) EXPECT_TRUE(engine.Submit(request).ok());
+  std::vector<GenerationResult> results;
+  for (auto& [id, result] : RunToEnd(engine)) results.push_back(std::move(result));
+  return results;
+}
+
 // The request alone: the whole prefix through a fresh model for every token.
 inline GenerationResult Oracle(const GenerationRequest& request, const model::FakeOptions& fake) {
   ActiveRequest active(SequenceId{0}, request, std::make_unique<ByteDecoder>(), nullptr);

@@ -331,6 +331,30 @@ TEST(Engine, ABackendOutOfMemoryGetsLessAtOnce) {
   EXPECT_GT(engine->counters().scheduler.preemptions, 0);
 }
 
+// The memory was another's for one step: what runs at once is small for a while, then as many as were asked for.
+TEST(Engine, APassingShortageDoesNotSlowDownForGood) {
+  constexpr int32_t kMost = 8;
+  int calls = 0;
+  size_t after_shortage = 0, most = 0;
+  auto model = std::make_unique<Faulty>([&](auto segments, std::span<float>) {
+    if (++calls == 3) return absl::ResourceExhaustedError("scratch: no memory");
+    if (calls == 4) after_shortage = segments.size();
+    if (calls > 4) most = std::max(most, segments.size());
+    return absl::OkStatus();
+  });
+  const auto engine = MakeEngine({.max_sequences = kMost}, 200, std::move(model));
+  std::vector<GenerationRequest> requests;
+  for (int i = 0; i < 4 * kMost; i++) {
+    requests.push_back(Greedy("p" + std::to_string(i), 100));
+    requests.back().ignore_eos = true;
+    ASSERT_TRUE(engine->Submit(requests.back()).ok());
+  }
+  const auto results = RunToEnd(*engine);
+  EXPECT_EQ(after_shortage, size_t{kMost / 2});
+  EXPECT_EQ(most, size_t{kMost});
+  for (const auto& [id, result] : results) ExpectSameResult(result, Oracle(requests[static_cast<size_t>(id)], {}));
+}
+
 TEST(Engine, AFailedStepFailsItsRequestsAndNoOthers) {
   int calls = 0;
   const auto engine = MakeEngine({.max_sequences = 2}, 200, std::make_unique<Faulty>([&](auto, std::span<float>) {

@@ -53,8 +53,7 @@ Subject TransformerSubject(const checkpoint::Checkpoint& checkpoint) {
                   MixedRequests(32, 64),
                   {}};
   const auto alone = MakeEngine({4096, 1, 4096, 128, false, false}, 2 * kFewestBlocks, subject.open(1));
-  for (const GenerationRequest& request : subject.requests) EXPECT_TRUE(alone->Submit(request).ok());
-  for (auto& [id, result] : RunToEnd(*alone)) subject.expected.push_back(std::move(result));
+  subject.expected = RunTogether(*alone, subject.requests);
   return subject;
 }
 

@@ -72,9 +72,7 @@ std::vector<GenerationResult> RunAll(std::unique_ptr<model::Backend> backend, co
   // Layers with windows may leave room for all.
   const bool windows = backend->info().kv_windows != std::vector<int64_t>{0};
   const auto engine = MakeEngine(options, kv_blocks, std::move(backend));
-  for (const GenerationRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
-  std::vector<GenerationResult> results;
-  for (auto& [id, result] : RunToEnd(*engine)) results.push_back(std::move(result));
+  std::vector<GenerationResult> results = RunTogether(*engine, requests);
   if (kv_blocks == kFewBlocks && requests[0].prompt.size() == 125 && !windows) {  // not cut to a short context
     EXPECT_GT(engine->counters().scheduler.preemptions, 0);
   }
