@@ -29,7 +29,8 @@ constexpr std::array<string_view, 6> kSpanish = {", sino que es ", " sino que es
 constexpr std::array<string_view, 6> kItalian = {", ma ", " ma ", ", bens\u00ec ", " bens\u00ec "};
 constexpr std::array<string_view, 6> kPortuguese = {", mas sim ", " mas sim ", ", e sim ",
                                                     " e sim ",    ", mas ",    " mas "};
-constexpr std::array<string_view, 6> kChinese = {"，而是", ",而是", "而是", "，是", "而", "，而"};
+// Full-width commas come as ASCII.
+constexpr std::array<string_view, 6> kChinese = {",而是", "而是", ",是", ",而", "而"};
 // Longer ones in front of those that they end with.
 constexpr std::array<Denial, 19> kDenials = {{{" is not ", " is ", kEnglish},
                                               {" isn't ", " is ", kEnglish},
@@ -65,7 +66,7 @@ bool HoldsValue(string_view text) { return IsLone(text) || text.find_first_of("0
 // What is put in the place of `denied`: mathematics, or a lone letter for one.
 bool Replaces(string_view denied, string_view text) {
   const size_t word = text.find_first_of(" .,;\n");
-  if (IsLone(denied)) return IsLone(text.substr(0, word));
+  if (IsLone(denied) && IsAsciiLetter(text[0])) return IsLone(text.substr(0, word));
   return !IsAsciiLetter(text[0]) || text.substr(0, word).find_first_of("0123456789\\") != kNone;
 }
 

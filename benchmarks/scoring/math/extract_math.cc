@@ -286,6 +286,7 @@ string_view Sentence(string_view text) {
   size_t end = std::min(text.find('\n'), text.find(" I hope"));
   for (const string_view stop : {". ", ".\n", "。", "? ", "! "}) end = std::min(end, text.find(stop));
   text = text.substr(0, std::min(end, text.size()));
+  for (const string_view denial : {",不是", ",而不是", "而不是"}) text = text.substr(0, text.find(denial));
   while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.remove_suffix(1);
   return text;
 }

@@ -18,9 +18,10 @@ constexpr size_t kLongestSentence = 600;
 constexpr std::array<string_view, 12> kAsides = {"since", "because", "check",  "note",   "as ",      "where",
                                                  "which", "verify",  "verifi", "namely", "assuming", "not "};
 // What leads a reason, or what the answer is not, behind the answer.
-constexpr std::array<string_view, 13> kTails = {
-    ", since ",       ", because ",    " because ",    " since ",    ", as ",      ", not ",   ", followed by ",
-    ", rather than ", " rather than ", " instead of ", ", whereas ", ", but not ", " and not "};
+constexpr std::array<string_view, 15> kTails = {", since ",      ", because ",   " because ",      " since ",
+                                                ", as ",         ", not ",       ", followed by ", ", rather than ",
+                                                " rather than ", " instead of ", ", whereas ",     ", but not ",
+                                                " and not ",     ",不是",        "而不是"};
 // What leads numbers of the question, where nothing more is stated behind; those of kBeforeNumber only in front of one.
 constexpr std::array<string_view, 8> kWeakTails = {", namely ", ", which is ",   " when divided by ", " at $x",
                                                    " at x",     " at the point", " for all $",        " when $"};
