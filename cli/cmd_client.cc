@@ -31,6 +31,8 @@ struct Flags {
   reports::TableOptions table;
   std::string format = "md";
   std::string grader;
+  std::vector<std::string> imports;
+  int64_t shown_samples = 12;
   bool json = false;
 };
 
@@ -137,11 +139,17 @@ absl::Status Watch(const Flags& flags, bool live) {
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   ProgressMeter meter;
+  ProgressPace pace;
   const absl::Duration start = connection->clock.Elapsed();
   std::string last;
   for (;;) {
     IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(id));
-    if (live) std::cerr << "\r\033[K" << meter.Line(progress, connection->clock.Elapsed() - start, 100) << std::flush;
+    const absl::Duration elapsed = connection->clock.Elapsed() - start;
+    const bool due = pace.Due(elapsed);
+    if (live) std::cerr << "\r\033[K" << meter.Line(progress, elapsed, 100) << std::flush;
+    if (!live && due && !flags.json && progress.state == "running") {
+      std::cerr << meter.Line(progress, elapsed, 160) << std::endl;
+    }
     if (flags.json) {
       // One object a change, for scripts that follow along.
       if (const std::string line = JsonLine(ProgressJson(progress)); line != last)
@@ -199,18 +207,23 @@ absl::Status List(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Table(const Flags& flags) {
-  const std::string format = flags.json ? "json" : flags.format;
-  if (!flags.db.empty()) {
-    IHA_ASSIGN_OR_RETURN(const std::string text,
-                         TableFromFile(flags.db, flags.sweep, flags.table, format, flags.grader));
-    std::cout << text;
-    return absl::OkStatus();
-  }
+absl::StatusOr<std::string> TableFromCoordinator(const Flags& flags, const std::string& format) {
   IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
-  IHA_ASSIGN_OR_RETURN(const std::string text,
-                       connection->api->Table(id, flags.table.layout, flags.table.baseline, format));
+  return connection->api->Table(id, flags.table.layout, flags.table.baseline, format);
+}
+
+absl::Status Table(const Flags& flags) {
+  const std::string format = flags.json ? "json" : flags.format;
+  const bool remote = flags.db.empty() && flags.imports.empty();
+  IHA_ASSIGN_OR_RETURN(const std::string text, remote ? TableFromCoordinator(flags, format)
+                                                      : TableFromFiles({.db = flags.db,
+                                                                        .sweep = flags.sweep,
+                                                                        .imports = flags.imports,
+                                                                        .options = flags.table,
+                                                                        .format = format,
+                                                                        .grader = flags.grader,
+                                                                        .shown_samples = flags.shown_samples}));
   std::cout << text;
   return absl::OkStatus();
 }
@@ -226,6 +239,19 @@ void AddEndpoint(CLI::App* sub, Flags& flags) {
   sub->add_flag("--json", flags.json, "JSON on stdout");
 }
 
+// A table is of a sweep, of imported rows, or of both: then from files.
+absl::Status CheckTableSource(const CLI::App& sub, const Flags& flags) {
+  if (sub.get_name() != "table") return absl::OkStatus();
+  const bool stored = !flags.db.empty() || !flags.endpoint.address.empty();
+  if (stored && flags.sweep.empty()) return InvalidArgument("--sweep is missing; iha-eval list shows the ids");
+  if (!stored && !flags.sweep.empty()) return InvalidArgument("--sweep: give --db FILE or --coordinator HOST:PORT");
+  if (flags.endpoint.address.empty()) return absl::OkStatus();
+  for (const char* flag : {"--import", "--delta-from", "--show-samples"}) {
+    if (sub.count(flag) > 0) return InvalidArgument("{}: needs --db FILE, not --coordinator", flag);
+  }
+  return absl::OkStatus();
+}
+
 using Action = std::function<absl::Status(const Flags& flags)>;
 
 CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const std::string& help,
@@ -233,7 +259,7 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
   CLI::App* sub = app.add_subcommand(name, help);
   AddEndpoint(sub, *flags);
   sub->callback([sub, flags, &command, name, action = std::move(action)] {
-    if (flags->endpoint.address.empty() && flags->db.empty()) {
+    if (flags->endpoint.address.empty() && flags->db.empty() && flags->imports.empty()) {
       const bool reads_files = sub->get_option_no_throw("--db") != nullptr;
       command.exit_code =
           FailUsage(name, InvalidArgument("give {}--coordinator HOST:PORT", reads_files ? "--db FILE or " : ""));
@@ -243,7 +269,11 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
       command.exit_code = FailUsage(name, InvalidArgument("give --db FILE or --coordinator HOST:PORT, not both"));
       return;
     }
-    if (flags->db.empty()) {
+    if (const absl::Status status = CheckTableSource(*sub, *flags); !status.ok()) {
+      command.exit_code = FailUsage(name, status);
+      return;
+    }
+    if (!flags->endpoint.address.empty()) {
       if (const absl::Status address = link::CheckAddress("--coordinator", flags->endpoint.address); !address.ok()) {
         command.exit_code = FailUsage(name, address);
         return;
@@ -280,14 +310,24 @@ void AddClient(CLI::App& app, Command& command) {
   CLI::App* table = Add(app, command, "table", "A stored sweep as a table", flags, Table);
   CLI::Option* file = table->add_option("--db", flags->db, "database file, instead of --coordinator");
   table->add_option("--grader", flags->grader, "by the rows that regrade stored under this version")->needs(file);
-  table->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
+  table->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique");
+  table->add_option("--import", flags->imports,
+                    "add rows that were not scored here, repeatable: a CSV of percentages, results_*.json or "
+                    "samples_*.jsonl of lm-evaluation-harness; without --db a table of these alone");
   table->add_option("--layout", flags->table.layout, "generic, table1, table2")
       ->check(CLI::IsMember({"generic", "table1", "table2"}));
-  table->add_option("--baseline", flags->table.baseline, "model that deltas are against; default the first");
-  table->add_option("--format", flags->format, "md, csv, json")
-      ->check(CLI::IsMember({"md", "csv", "json"}))
+  table->add_option("--baseline", flags->table.baseline, "row that deltas are against; default the first");
+  table
+      ->add_option_function<std::string>(
+          "--delta-from", [flags](const std::string& from) { flags->table.printed_deltas = from == "printed"; },
+          "exact (default), or printed: deltas of the rounded values, as in published tables")
+      ->check(CLI::IsMember({"exact", "printed"}));
+  table->add_option("--format", flags->format, "md, csv, json, latex, html")
+      ->check(CLI::IsMember({"md", "csv", "json", "latex", "html"}))
       ->excludes(table->get_option("--json"));
-  table->footer("Example:\n  iha-eval table --db out/iha-eval.db --sweep 3f2a --format csv");
+  table->add_option("--show-samples", flags->shown_samples, "html: items of each cell with their text; default 12")
+      ->check(WholeNumber(0, 100000));
+  table->footer("Example:\n  iha-eval table --db out/iha-eval.db --sweep 3f2a --format html > table.html");
 }
 
 }  // namespace iha::cli

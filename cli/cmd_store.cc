@@ -19,7 +19,6 @@
 #include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
 #include "coordinator/summary.h"
-#include "reports/render.h"
 
 namespace iha::cli {
 namespace {
@@ -128,19 +127,10 @@ void AddExport(CLI::App& app, Command& command) {
     const absl::Status status = ExportSamples(*flags);
     command.exit_code = status.ok() ? kExitOk : Fail("export samples", status);
   });
+  AddExportLmEval(*group, command);
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> TableFromFile(const std::string& db, const std::string& sweep,
-                                          const reports::TableOptions& options, const std::string& format,
-                                          const std::string& grader) {
-  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(db));
-  IHA_ASSIGN_OR_RETURN(const SweepId id, coordinator::FindSweepByPrefix(*store, sweep));
-  IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(*store, id, kVersion, grader));
-  IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, options));
-  return reports::Render(table, format);
-}
 
 absl::StatusOr<std::vector<SweepSummary>> ListFromFile(const std::string& db) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(db));

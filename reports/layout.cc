@@ -80,6 +80,18 @@ std::vector<Column> PaperColumns(const SweepSpec& spec, std::span<const PaperCol
   return columns;
 }
 
+// nullopt: not a layout; empty: generic.
+std::optional<std::span<const PaperColumn>> PaperLayout(const std::string& layout) {
+  if (layout == "generic") return std::span<const PaperColumn>();
+  if (layout == "table1") return kTable1;
+  if (layout == "table2") return kTable2;
+  return std::nullopt;
+}
+
+absl::Status UnknownLayout(const std::string& layout) {
+  return InvalidArgument("--layout \"{}\": unknown; expected generic, table1 or table2", layout);
+}
+
 // "maj@5?metric=gsm8k.robust" reads better as "gsm8k.robust maj@5".
 std::string ReadableMetric(const std::string& metric) {
   const std::string_view marker = "?metric=";
@@ -114,20 +126,34 @@ std::vector<Column> GenericColumns(const SweepSpec& spec) {
 }  // namespace
 
 absl::StatusOr<std::vector<Column>> ColumnsOf(const SweepSpec& spec, const std::string& layout) {
-  std::vector<Column> columns;
-  if (layout == "generic") {
-    columns = GenericColumns(spec);
-  } else if (layout == "table1") {
-    columns = PaperColumns(spec, kTable1);
-  } else if (layout == "table2") {
-    columns = PaperColumns(spec, kTable2);
-  } else {
-    return InvalidArgument("--layout \"{}\": unknown; expected generic, table1 or table2", layout);
-  }
+  const auto paper = PaperLayout(layout);
+  if (!paper.has_value()) return UnknownLayout(layout);
+  std::vector<Column> columns = paper->empty() ? GenericColumns(spec) : PaperColumns(spec, *paper);
   if (columns.empty()) {
     return InvalidArgument("--layout {}: the sweep has none of its columns; use --layout generic", layout);
   }
   return columns;
+}
+
+std::vector<std::string> LeftOut(const SweepSpec& spec, const std::string& layout) {
+  std::vector<std::string> notes;
+  for (const PaperColumn& paper : PaperLayout(layout).value_or(std::span<const PaperColumn>())) {
+    if (Find(spec, paper).has_value()) continue;
+    const char* how = paper.decoding == Decoding::kGreedy    ? "a greedy entry of "
+                      : paper.decoding == Decoding::kSampled ? "a sampled entry (temperature above 0) of "
+                                                             : "an entry of ";
+    const std::string metric = *paper.metric_prefix == '\0' ? "" : fmt::format(" with {}", paper.metric_prefix);
+    notes.push_back(fmt::format("column {} is left out: it needs {}{}{}", paper.header, how, paper.benchmark, metric));
+  }
+  return notes;
+}
+
+absl::StatusOr<std::vector<PaperHeader>> HeadersOf(const std::string& layout) {
+  const auto paper = PaperLayout(layout);
+  if (!paper.has_value()) return UnknownLayout(layout);
+  std::vector<PaperHeader> headers;
+  for (const PaperColumn& column : *paper) headers.push_back({column.header, column.decimals});
+  return headers;
 }
 
 }  // namespace iha::reports

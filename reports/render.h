@@ -1,7 +1,8 @@
 // render.h: a Table as text. Same table, same bytes, anywhere: no locale, time, host or path enters.
 //
-// Model names and benchmark options are untrusted: each format escapes them (Markdown pipes and control characters, CSV
-// quotes and leading = + - @ of spreadsheets, JSON strings). Pure; thread: any.
+// Model names, benchmark options and sample texts are untrusted: each format escapes them (Markdown pipes and control
+// characters, CSV quotes and leading = + - @ of spreadsheets, JSON strings, all that is special to TeX, HTML). Pure;
+// thread: any.
 #pragma once
 
 #include <string>
@@ -16,11 +17,25 @@ std::string RenderCsv(const Table& table);
 // docs/schemas/table.schema.json describes it; pretty-printed with a final newline.
 std::string RenderJson(const Table& table);
 
-// By name: md | csv | json. InvalidArgument lists them.
+// A float with a booktabs table, to be \input: packages booktabs, graphicx and xcolor. Deltas green and red, under each
+// row its intervals; the legend, notes and entries stand below, digests in comments. Characters that pdflatex has no
+// glyph for are written as [U+XXXX].
+std::string RenderLatex(const Table& table);
+
+// By name: md | csv | json | latex | html (without samples). InvalidArgument lists them.
 absl::StatusOr<std::string> Render(const Table& table, const std::string& format);
 
 // The lines under a table that say what was run: versions, numerics id, digests, seeds.
 std::vector<std::string> FooterLines(const Table& table);
+
+// What the marks in the table mean, one line each: the delta, bold, incomplete and imported rows.
+std::vector<std::string> LegendLines(const Table& table);
+
+// "–" where there is no value; with a * where it is of an incomplete cell.
+std::string ValueText(const TableCell& cell, int decimals);
+
+// The row's name as every table prints it: "NAME" or "NAME (imported)".
+std::string RowName(const TableRow& row);
 
 // One CSV field, quoted where needed; text that a spreadsheet would run as a formula gets a leading apostrophe.
 std::string CsvField(const std::string& text);

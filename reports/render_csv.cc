@@ -29,17 +29,14 @@ std::string RenderCsv(const Table& table) {
   if (ranks) out += ",Avg. Rank";
   out += "\n";
   for (const TableRow& row : table.rows) {
-    out += CsvField(row.model);
+    out += CsvField(RowName(row));
     for (size_t c = 0; c < table.columns.size(); c++) {
       const TableCell& cell = row.cells[c];
       const int decimals = table.columns[c].decimals;
-      if (cell.cell.value.has_value()) {
-        out += fmt::format(",{},{:.4f},{:.4f}", Percent(*cell.cell.value, decimals), 100 * cell.cell.interval->low,
-                           100 * cell.cell.interval->high);
-      } else {
-        out += ",,,";
-      }
-      out += fmt::format(",{},{}", cell.cell.scored, cell.cell.planned);
+      out += "," + (cell.cell.value.has_value() ? Percent(*cell.cell.value, decimals) : std::string());
+      const auto& interval = cell.cell.interval;
+      out += interval.has_value() ? fmt::format(",{:.4f},{:.4f}", 100 * interval->low, 100 * interval->high) : ",,";
+      out += row.imported.empty() ? fmt::format(",{},{}", cell.cell.scored, cell.cell.planned) : ",,";
       if (deltas) out += "," + (cell.delta.has_value() ? SignedPercent(*cell.delta, decimals) : std::string());
     }
     if (ranks) out += "," + (row.average_rank.has_value() ? row.average_rank->ToFixed(1) : std::string());

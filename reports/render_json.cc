@@ -26,8 +26,12 @@ Json CellJson(const TableCell& cell, const Column& column) {
     json["value"] = c.value->ToDouble();
     json["value_exact"] = c.value->ToString();
     json["percent"] = Percent(*c.value, column.decimals);
-    json["interval"] = {
-        {"low", c.interval->low}, {"high", c.interval->high}, {"level", 0.95}, {"method", NameOf(c.interval->method)}};
+    if (c.interval.has_value()) {
+      json["interval"] = {{"low", c.interval->low},
+                          {"high", c.interval->high},
+                          {"level", 0.95},
+                          {"method", NameOf(c.interval->method)}};
+    }
   } else {
     json["value"] = nullptr;
   }
@@ -67,18 +71,21 @@ std::string RenderJson(const Table& table) {
   const Snapshot& p = table.provenance;
   Json json;
   json["schema"] = "iha-eval/table/1";
-  json["sweep"] = p.sweep.Hex();
+  json["sweep"] = p.jobs.empty() ? Json(nullptr) : Json(p.sweep.Hex());
   json["layout"] = table.layout;
   json["baseline"] = table.baseline.empty() ? Json(nullptr) : Json(table.baseline);
   json["columns"] = Json::array();
   for (const Column& column : table.columns) {
-    json["columns"].push_back(
-        {{"header", column.header}, {"entry", column.entry}, {"metric", column.metric}, {"decimals", column.decimals}});
+    json["columns"].push_back({{"header", column.header},
+                               {"entry", column.entry == kNoEntry ? Json(nullptr) : Json(column.entry)},
+                               {"metric", column.metric},
+                               {"decimals", column.decimals}});
   }
   json["rows"] = Json::array();
   for (const TableRow& row : table.rows) {
     Json out;
     out["model"] = row.model;
+    if (!row.imported.empty()) out["imported"] = row.imported;
     out["weights_digest"] = BoundDigest(row.weights);
     out["tokenizer_digest"] = BoundDigest(row.tokenizer);
     out["cells"] = Json::array();
@@ -92,7 +99,7 @@ std::string RenderJson(const Table& table) {
   json["notes"] = table.notes;
   Json provenance;
   provenance["iha_eval_version"] = p.iha_eval_version;
-  provenance["numerics_id"] = p.spec.numerics.Id();
+  provenance["numerics_id"] = p.jobs.empty() ? "" : p.spec.numerics.Id();
   provenance["run_tag"] = p.spec.run_tag;
   provenance["entries"] = Json::array();
   for (size_t e = 0; e < p.spec.entries.size(); e++) provenance["entries"].push_back(EntryJson(p.jobs[e].spec));

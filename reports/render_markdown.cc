@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "reports/render.h"
@@ -28,30 +27,15 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-std::string ValueText(const TableCell& cell, int decimals) {
-  if (!cell.cell.value.has_value()) return fmt::format("– ({}/{})", cell.cell.scored, cell.cell.planned);
+std::string CellText(const TableRow& row, const TableCell& cell, int decimals) {
+  const std::string counts = row.imported.empty() ? fmt::format("{}/{}", cell.cell.scored, cell.cell.planned) : "";
+  if (!cell.cell.value.has_value()) return counts.empty() ? "–" : fmt::format("– ({})", counts);
   std::string value = Percent(*cell.cell.value, decimals);
   if (cell.best) value = "**" + value + "**";
   if (!cell.cell.complete()) value += "*";
+  if (!cell.cell.interval.has_value()) return value;
   const auto& interval = *cell.cell.interval;
-  return fmt::format("{} [{:.1f}, {:.1f}] {}/{}", value, 100 * interval.low, 100 * interval.high, cell.cell.scored,
-                     cell.cell.planned);
-}
-
-// Whether some value carries the mark of an incomplete cell.
-bool HasMark(const Table& table) {
-  for (const TableRow& row : table.rows) {
-    for (const TableCell& cell : row.cells) {
-      if (cell.cell.value.has_value() && !cell.cell.complete()) return true;
-    }
-  }
-  return false;
-}
-
-bool HasBest(const Table& table) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [](const TableRow& row) {
-    return std::any_of(row.cells.begin(), row.cells.end(), [](const TableCell& cell) { return cell.best; });
-  });
+  return fmt::format("{} [{:.1f}, {:.1f}] {}", value, 100 * interval.low, 100 * interval.high, counts);
 }
 
 }  // namespace
@@ -72,22 +56,18 @@ std::string RenderMarkdown(const Table& table) {
   if (ranks) rule += "---:|";
   out += "\n" + rule + "\n";
   for (const TableRow& row : table.rows) {
-    out += fmt::format("| {} |", Escaped(row.model));
+    out += fmt::format("| {} |", Escaped(RowName(row)));
     for (size_t c = 0; c < table.columns.size(); c++) {
       const TableCell& cell = row.cells[c];
       const int decimals = table.columns[c].decimals;
-      out += fmt::format(" {} |", ValueText(cell, decimals));
+      out += fmt::format(" {} |", CellText(row, cell, decimals));
       if (deltas) out += fmt::format(" {} |", cell.delta.has_value() ? SignedPercent(*cell.delta, decimals) : "");
     }
     if (ranks) out += fmt::format(" {} |", row.average_rank.has_value() ? row.average_rank->ToFixed(1) : "–");
     out += "\n";
   }
   out += "\n";
-  if (deltas) out += fmt::format("Δ in points against {}.\n\n", Escaped(table.baseline));
-  if (HasBest(table)) out += "Bold: the best value of its column.\n\n";
-  if (HasMark(table)) {
-    out += "\\* incomplete: of the items scored so far (the notes say what is missing); no delta, no rank.\n\n";
-  }
+  for (const std::string& line : LegendLines(table)) out += Escaped(line) + "\n\n";
   for (const std::string& note : table.notes) out += fmt::format("> note: {}\n", Escaped(note));
   if (!table.notes.empty()) out += "\n";
   for (const std::string& line : FooterLines(table)) out += fmt::format("- {}\n", Escaped(line));

@@ -1,10 +1,12 @@
 #include "reports/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "common/errors.h"
+#include "common/status_macros.h"
 #include "reports/layout.h"
 #include "reports/ranks.h"
 
@@ -16,18 +18,25 @@ using scoring::Rational;
 // Above this share of truncated or empty samples a reader must be told (protocols: 256-token caps score cut answers).
 constexpr int64_t kWarnPercent = 5;
 
-absl::StatusOr<size_t> BaselineRow(const SweepSpec& spec, const std::string& wanted) {
-  const auto& models = spec.models;
+absl::StatusOr<size_t> BaselineRow(const std::vector<std::string>& rows, const std::string& wanted) {
   if (wanted.empty()) return 0;
-  for (size_t m = 0; m < models.size(); m++) {
-    if (models[m].name == wanted) return m;
-  }
-  std::string known;
-  for (const ModelRef& model : models) known += (known.empty() ? "" : ", ") + model.name;
-  return InvalidArgument("--baseline \"{}\": no such row; the sweep has {}", wanted, known);
+  const auto at = std::find(rows.begin(), rows.end(), wanted);
+  if (at != rows.end()) return static_cast<size_t>(at - rows.begin());
+  return InvalidArgument("--baseline \"{}\": no such row; the table has {}", wanted, fmt::join(rows, ", "));
 }
 
-void FillDeltas(Table& table, size_t baseline) {
+std::vector<std::string> NamesOf(const SweepSpec& spec) {
+  std::vector<std::string> names;
+  for (const ModelRef& model : spec.models) names.push_back(model.name);
+  return names;
+}
+
+// The value that a reader of the printed table would compute with.
+Rational AsPrinted(const Rational& value, int decimals) {
+  return *Rational::ParseDecimal(Percent(value, decimals)) / Rational(100);
+}
+
+void FillDeltas(Table& table, size_t baseline, bool printed) {
   if (table.rows.size() < 2) return;
   table.baseline = table.rows[baseline].model;
   for (size_t m = 0; m < table.rows.size(); m++) {
@@ -35,7 +44,10 @@ void FillDeltas(Table& table, size_t baseline) {
     for (size_t c = 0; c < table.columns.size(); c++) {
       const Cell& base = table.rows[baseline].cells[c].cell;
       TableCell& own = table.rows[m].cells[c];
-      if (base.complete() && own.cell.complete()) own.delta = *own.cell.value - *base.value;
+      if (!base.complete() || !own.cell.complete()) continue;
+      const int decimals = table.columns[c].decimals;
+      own.delta = printed ? AsPrinted(*own.cell.value, decimals) - AsPrinted(*base.value, decimals)
+                          : *own.cell.value - *base.value;
     }
   }
 }
@@ -75,6 +87,7 @@ void AddNotes(Table& table) {
     // Truncation and emptiness belong to an entry's samples, not to a metric: say them once for each entry.
     const bool first_of_entry = c == 0 || table.columns[c - 1].entry != column.entry;
     for (const TableRow& row : table.rows) {
+      if (!row.imported.empty()) continue;
       const Cell& cell = row.cells[c].cell;
       const std::string where = fmt::format("{} / {}", row.model, column.header);
       if (first_of_entry && cell.truncated * 100 > cell.samples * kWarnPercent) {
@@ -90,6 +103,61 @@ void AddNotes(Table& table) {
       }
     }
   }
+}
+
+// Where `value` goes: the column of its header, else that of its benchmark's metric; nullopt if there is none.
+std::optional<size_t> ColumnFor(const Table& table, const ImportedValue& value) {
+  for (size_t c = 0; c < table.columns.size(); c++) {
+    if (table.columns[c].header == value.column) return c;
+  }
+  if (value.metric.empty()) return std::nullopt;
+  for (size_t c = 0; c < table.columns.size(); c++) {
+    const Column& column = table.columns[c];
+    if (column.entry == kNoEntry || column.metric != value.metric) continue;
+    if (table.provenance.spec.entries[column.entry].benchmark.name == value.benchmark) return c;
+  }
+  return std::nullopt;
+}
+
+absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& imported) {
+  for (const ImportedRow& from : imported) {
+    const bool taken =
+        std::any_of(table.rows.begin(), table.rows.end(), [&](const TableRow& row) { return row.model == from.model; });
+    if (taken) {
+      return InvalidArgument("imported row \"{}\": the table has a row of that name; name it anew (--import NAME=FILE)",
+                             from.model);
+    }
+    TableRow row;
+    row.model = from.model;
+    row.imported = from.source;
+    row.cells.resize(table.columns.size());
+    for (size_t c = 0; c < row.cells.size(); c++) row.cells[c].cell.metric = table.columns[c].metric;
+    std::vector<std::string> unused;
+    for (const ImportedValue& value : from.values) {
+      if (const auto c = ColumnFor(table, value); c.has_value()) {
+        row.cells[*c].cell.value = value.value;
+        row.cells[*c].cell.interval = value.interval;
+      } else {
+        unused.push_back(value.column);
+      }
+    }
+    if (!unused.empty()) {
+      table.notes.push_back(
+          fmt::format("{}: imported values without a column here: {}", from.model, fmt::join(unused, ", ")));
+    }
+    for (const std::string& note : from.notes) table.notes.push_back(fmt::format("{}: {}", from.model, note));
+    table.rows.push_back(std::move(row));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Complete(Table& table, const TableOptions& options) {
+  std::vector<std::string> names;
+  for (const TableRow& row : table.rows) names.push_back(row.model);
+  IHA_ASSIGN_OR_RETURN(const size_t baseline, BaselineRow(names, options.baseline));
+  FillDeltas(table, baseline, options.printed_deltas);
+  FillRanks(table);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -119,14 +187,12 @@ std::string Describe(const SweepEntry& entry) {
 
 absl::Status CheckTableOptions(const SweepSpec& spec, const TableOptions& options) {
   if (auto columns = ColumnsOf(spec, options.layout); !columns.ok()) return columns.status();
-  return BaselineRow(spec, options.baseline).status();
+  return BaselineRow(NamesOf(spec), options.baseline).status();
 }
 
-absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options) {
-  auto columns = ColumnsOf(snapshot.spec, options.layout);
-  if (!columns.ok()) return columns.status();
-  auto baseline = BaselineRow(snapshot.spec, options.baseline);
-  if (!baseline.ok()) return baseline.status();
+absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options,
+                                 const std::vector<ImportedRow>& imported) {
+  IHA_ASSIGN_OR_RETURN(std::vector<Column> columns, ColumnsOf(snapshot.spec, options.layout));
   const size_t entries = snapshot.spec.entries.size();
   if (snapshot.jobs.size() != snapshot.spec.models.size() * entries) {
     return Internal("snapshot of sweep {}: {} jobs, expected {} models x {} entries", snapshot.sweep.Hex(),
@@ -135,9 +201,9 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
 
   Table table{.layout = options.layout,
               .baseline = "",
-              .columns = *std::move(columns),
+              .columns = std::move(columns),
               .rows = {},
-              .notes = {},
+              .notes = LeftOut(snapshot.spec, options.layout),
               .provenance = snapshot};
   for (JobRows& job : table.provenance.jobs) job.items.clear();
   for (size_t m = 0; m < snapshot.spec.models.size(); m++) {
@@ -156,9 +222,46 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
       row.cells.emplace_back().cell = cells[column.entry][static_cast<size_t>(at - metrics.begin())];
     }
   }
-  FillDeltas(table, *baseline);
-  FillRanks(table);
+  IHA_RETURN_IF_ERROR(AppendImported(table, imported));
+  IHA_RETURN_IF_ERROR(Complete(table, options));
   AddNotes(table);
+  return table;
+}
+
+absl::StatusOr<Table> BuildImportedTable(const std::vector<ImportedRow>& rows, const TableOptions& options) {
+  if (rows.empty()) return InvalidArgument("no row to show");
+  IHA_ASSIGN_OR_RETURN(const std::vector<PaperHeader> headers, HeadersOf(options.layout));
+  Table table{.layout = options.layout, .baseline = "", .columns = {}, .rows = {}, .notes = {}, .provenance = {}};
+  for (const ImportedRow& row : rows) {
+    for (const ImportedValue& value : row.values) {
+      const auto known = std::find_if(table.columns.begin(), table.columns.end(),
+                                      [&](const Column& column) { return column.header == value.column; });
+      if (known == table.columns.end()) {
+        table.columns.push_back({value.column, kNoEntry, value.metric, value.decimals});
+      } else {
+        known->decimals = std::max(known->decimals, value.decimals);
+      }
+    }
+  }
+  if (options.layout != "generic") {
+    std::vector<Column> chosen;
+    for (const PaperHeader& header : headers) {
+      const auto at = std::find_if(table.columns.begin(), table.columns.end(),
+                                   [&](const Column& column) { return column.header == header.text; });
+      if (at == table.columns.end()) {
+        table.notes.push_back(fmt::format("column {} is left out: no imported row has it", header.text));
+      } else {
+        chosen.push_back({header.text, kNoEntry, at->metric, header.decimals});
+      }
+    }
+    table.columns = std::move(chosen);
+  }
+  if (table.columns.empty()) {
+    return InvalidArgument("--layout {}: the imported rows have none of its columns; use --layout generic",
+                           options.layout);
+  }
+  IHA_RETURN_IF_ERROR(AppendImported(table, rows));
+  IHA_RETURN_IF_ERROR(Complete(table, options));
   return table;
 }
 

@@ -3,27 +3,33 @@
 // BuildTable is pure: equal snapshots and options give equal tables, and every renderer (render.h) equal bytes. A
 // table holds nothing that differs between equal runs. Deltas and ranks are computed from the exact values, then
 // rounded half away from zero. Thread: any.
-// Errors: InvalidArgument for an unknown layout or a baseline that is not a row (lists the rows).
+// Errors: InvalidArgument for an unknown layout, a baseline that is not a row (lists the rows), and two rows of one
+// name.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "reports/aggregate.h"
+#include "reports/imported.h"
 #include "reports/snapshot.h"
 
 namespace iha::reports {
 
 struct TableOptions {
   std::string layout = "generic";  // generic | table1 | table2
-  std::string baseline;            // model name; empty = the sweep's first model, deltas only with two or more models
+  std::string baseline;            // row name; empty = the first row, deltas only with two or more rows
+  bool printed_deltas = false;     // deltas of the rounded values, as published tables have them; ranks stay exact
 };
+
+inline constexpr size_t kNoEntry = SIZE_MAX;
 
 struct Column {
   std::string header;  // "gsm8k maj@5 (gsm8k.robust)" or the paper's short header
-  size_t entry = 0;    // index into SweepSpec::entries
+  size_t entry = 0;    // index into SweepSpec::entries; kNoEntry in a table of imported rows only
   std::string metric;  // one of the entry's metrics
   int decimals = 2;    // of the percentage
 };
@@ -37,6 +43,8 @@ struct TableCell {
 
 struct TableRow {
   std::string model;
+  std::string
+      imported;  // "" = scored here; else where its values are from (ImportedRow::source): no counts, no digests
   Digest weights;
   Digest tokenizer;
   std::vector<TableCell> cells;  // one for each column
@@ -47,8 +55,8 @@ struct Table {
   std::string layout;
   std::string baseline;  // empty: no deltas
   std::vector<Column> columns;
-  std::vector<TableRow> rows;      // in sweep order
-  std::vector<std::string> notes;  // warnings that a reader must see: truncation, empties, incomplete cells
+  std::vector<TableRow> rows;      // in sweep order, imported ones behind them
+  std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, incomplete cells
   Snapshot provenance;             // the snapshot without its item rows
 };
 
@@ -56,7 +64,13 @@ struct Table {
 // work whose table nobody could build.
 absl::Status CheckTableOptions(const SweepSpec& spec, const TableOptions& options);
 
-absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options);
+// `imported`: rows put behind the sweep's; a value without a column of its own is named in a note.
+absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& options,
+                                 const std::vector<ImportedRow>& imported = {});
+
+// A table of nothing but imported rows (at least one). Its columns are those of the rows, in order of appearance; with
+// table1 and table2 those that bear the layout's headers, in its order.
+absl::StatusOr<Table> BuildImportedTable(const std::vector<ImportedRow>& rows, const TableOptions& options);
 
 // "gsm8k?fewshot=5 k=5 T=0.6 top_p=1 top_k=0 seed=1234 max_new_tokens=256 limit=24": an entry in one line. Where
 // nothing is drawn: "choice:FILE?delimiter=_ scored by log-likelihood".

@@ -140,7 +140,7 @@ TEST_F(BadInput, RunNamesTheFlag) {
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--seed", "-1"}, 2, "--seed");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--numerics", "fake", "--baseline", "x",
           "--out", Path("o")},
-         3, "--baseline \"x\": no such row; the sweep has fake");
+         3, "--baseline \"x\": no such row; the table has fake");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo?fewshoot=2", "--numerics", "fake", "--out",
           Path("o")},
          2, "fewshoot");

@@ -5,12 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "benchmarks/benchmark.h"
+#include "reports/layout.h"
 
 namespace iha::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
   const auto spec = ParseSweep(R"({
@@ -101,6 +105,24 @@ TEST(SweepFile, ExamplesAreSweeps) {
     }
   }
   EXPECT_THAT(std::string(ExampleSweep("table3").status().message()), HasSubstr("did you mean \"table"));
+}
+
+// The paper's examples ask for the columns of their layout, every one, and for nothing else.
+TEST(SweepFile, ExamplesSubmitWhatTheirLayoutShows) {
+  for (const std::string name : {"table1", "table2"}) {
+    const auto spec = ParseSweep(ExampleSweep(name).value(), name);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_THAT(reports::LeftOut(*spec, name), IsEmpty());
+    std::set<std::pair<size_t, std::string>> shown;
+    for (const reports::Column& column : reports::ColumnsOf(*spec, name).value()) {
+      EXPECT_TRUE(shown.insert({column.entry, column.metric}).second) << column.header;
+    }
+    std::set<std::pair<size_t, std::string>> submitted;
+    for (size_t e = 0; e < spec->entries.size(); e++) {
+      for (const std::string& metric : spec->entries[e].metrics) submitted.insert({e, metric});
+    }
+    EXPECT_EQ(shown, submitted) << name;
+  }
 }
 
 TEST(SweepFile, ErrorsNameThePlace) {

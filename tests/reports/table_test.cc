@@ -8,6 +8,7 @@
 #include "reports/aggregate.h"
 #include "reports/layout.h"
 #include "reports/render.h"
+#include "tests/reports/two_models.h"
 
 namespace iha::reports {
 namespace {
@@ -15,47 +16,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Digest DigestOf(const std::string& text) { return Sha256Of(text); }
-
-// Two models x one entry with two metrics over four items; values[model][item] is the first metric's score.
-Snapshot TwoModels(const std::vector<std::vector<int>>& values) {
-  Snapshot snapshot;
-  snapshot.iha_eval_version = "0.0.0";
-  SweepEntry entry{.benchmark = {.name = "gsm8k", .options = {{"fewshot", "5"}}},
-                   .sampling = {.samples = 1},
-                   .limit = 4,
-                   .metrics = {"gsm8k.strict_match", "maj@1?metric=gsm8k.robust"}};
-  snapshot.spec.entries = {entry};
-  for (size_t m = 0; m < values.size(); m++) {
-    snapshot.spec.models.push_back({.name = "model|" + std::to_string(m), .weights_digest = ""});
-    JobRows& job = snapshot.jobs.emplace_back();
-    job.spec.entry = entry;
-    job.spec.items = 4;
-    job.weights = DigestOf("w" + std::to_string(m));
-    job.tokenizer = DigestOf("t");
-    for (size_t i = 0; i < values[m].size(); i++) {
-      ItemRow row{.index = static_cast<int64_t>(i),
-                  .item_id = std::to_string(i),
-                  .unscored = Unscored::kScored,
-                  .values = {},
-                  .samples = 1,
-                  .truncated = 0,
-                  .empty = 0,
-                  .hash = DigestOf(std::to_string(i))};
-      for (const std::string& metric : entry.metrics) {
-        row.values.push_back({.metric = metric,
-                              .unscored = Unscored::kScored,
-                              .score = {values[m][i], 1},
-                              .winner = "",
-                              .tie = {0, 1},
-                              .invalid = 0});
-      }
-      job.items.push_back(row);
-    }
-  }
-  return snapshot;
-}
 
 TEST(BuildTable, ComputesDeltasRanksAndBest) {
   const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}}), {});
@@ -120,7 +80,7 @@ TEST(BuildTable, WarnsOfTruncatedSamplesOncePerEntry) {
 TEST(BuildTable, RefusesUnknownBaselineAndLayout) {
   const Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
   EXPECT_THAT(std::string(BuildTable(snapshot, {.layout = "generic", .baseline = "x"}).status().message()),
-              HasSubstr("--baseline \"x\": no such row; the sweep has model|0"));
+              HasSubstr("--baseline \"x\": no such row; the table has model|0"));
   EXPECT_THAT(std::string(BuildTable(snapshot, {.layout = "table9", .baseline = ""}).status().message()),
               HasSubstr("expected generic, table1 or table2"));
 }
@@ -158,8 +118,9 @@ TEST(Render, JsonHoldsExactValuesCountsAndProvenance) {
 TEST(Render, EqualTablesGiveEqualBytes) {
   const auto one = BuildTable(TwoModels({{1, 0, 0, 1}, {1, 1, 1, 0}}), {});
   const auto two = BuildTable(TwoModels({{1, 0, 0, 1}, {1, 1, 1, 0}}), {});
-  for (const std::string format : {"md", "csv", "json"}) EXPECT_EQ(*Render(*one, format), *Render(*two, format));
-  EXPECT_THAT(std::string(Render(*one, "pdf").status().message()), HasSubstr("expected md, csv or json"));
+  for (const std::string format : {"md", "csv", "json", "latex", "html"})
+    EXPECT_EQ(*Render(*one, format), *Render(*two, format));
+  EXPECT_THAT(std::string(Render(*one, "pdf").status().message()), HasSubstr("expected md, csv, json, latex or html"));
 }
 
 TEST(Layout, Table1PicksThePapersColumns) {
@@ -174,7 +135,11 @@ TEST(Layout, Table1PicksThePapersColumns) {
   EXPECT_EQ(table->columns[0].header, "GSM8K P@1");
   EXPECT_EQ(table->columns[1].header, "GSM8K Maj@16");
   EXPECT_EQ(table->columns[1].decimals, 1);
-  EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("MBPP")));
+  EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("| MBPP")));
+  EXPECT_THAT(table->notes, Contains("column MBPP P@10 is left out: it needs a sampled entry (temperature above 0) of "
+                                     "mbpp with mbpp.pass@10"));
+  EXPECT_THAT(table->notes, Not(Contains(HasSubstr("GSM8K"))));
+  EXPECT_THAT(BuildTable(snapshot, {})->notes, Not(Contains(HasSubstr("left out"))));
 }
 
 // EM and P@1 are one metric of entries that differ in how they were decoded; the order of entries decides nothing.

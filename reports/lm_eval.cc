@@ -1,0 +1,237 @@
+#include "reports/lm_eval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/digest.h"
+#include "common/errors.h"
+#include "common/json.h"
+#include "common/status_macros.h"
+
+namespace iha::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using scoring::Rational;
+
+constexpr LmEvalName kNames[] = {
+    {"gsm8k", "exact_match", "strict-match", "gsm8k", "gsm8k.strict_match"},
+    {"gsm8k", "exact_match", "flexible-extract", "gsm8k", "gsm8k.flexible_extract"},
+    {"gsm8k_cot", "exact_match", "strict-match", "gsm8k_cot", "gsm8k_cot.strict_match"},
+    {"gsm8k_cot", "exact_match", "flexible-extract", "gsm8k_cot", "gsm8k_cot.flexible_extract"},
+    {"gsm8k_cot_llama", "exact_match", "strict-match", "gsm8k_cot_llama", "gsm8k_cot_llama.strict_match"},
+    {"gsm8k_cot_llama", "exact_match", "flexible-extract", "gsm8k_cot_llama", "gsm8k_cot_llama.flexible_extract"},
+    {"gsm8k_cot_zeroshot", "exact_match", "strict-match", "gsm8k_cot_zeroshot", "gsm8k_cot.strict_match"},
+    {"gsm8k_cot_zeroshot", "exact_match", "flexible-extract", "gsm8k_cot_zeroshot", "gsm8k_cot.flexible_extract"},
+    {"minerva_math500", "exact_match", "none", "math500", "math.minerva"},
+    {"hendrycks_math500", "exact_match", "none", "math500_hendrycks", "math.hendrycks"},
+    {"mbpp", "pass_at_1", "none", "mbpp", "mbpp.lm_eval.pass@1"},
+    {"mbpp_instruct", "pass_at_1", "extract_code", "mbpp_instruct", "mbpp.lm_eval.pass@1"},
+    {"humaneval", "pass@1", "create_test", "humaneval", "humaneval.official.pass@1"},
+    {"humaneval_instruct", "pass@1", "create_test", "humaneval_instruct", "humaneval.official.pass@1"},
+};
+
+std::string TextOr(const Json& object, const char* key, const std::string& otherwise) {
+  if (!object.is_object()) return otherwise;
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : otherwise;
+}
+
+const Json& FieldOf(const Json& object, const std::string& key) {
+  static const Json kNone;
+  if (!object.is_object()) return kNone;
+  const auto at = object.find(key);
+  return at == object.end() ? kNone : *at;
+}
+
+// The number as it is written, exactly.
+std::optional<Rational> NumberOf(const Json& value) {
+  return value.is_number() ? Rational::ParseDecimal(value.dump()) : std::nullopt;
+}
+
+ImportedValue ValueOf(const std::string& task, const std::string& metric, const std::string& filter, Rational value) {
+  ImportedValue out{.column = fmt::format("{} {},{}", task, metric, filter),
+                    .benchmark = "",
+                    .metric = "",
+                    .value = std::move(value),
+                    .decimals = 2,
+                    .interval = std::nullopt};
+  if (filter == "none") {  // as export writes what that tool has no name for
+    out.benchmark = task;
+    out.metric = metric;
+  }
+  for (const LmEvalName& name : kNames) {
+    if (task != name.task || metric != name.metric || filter != name.filter) continue;
+    out.benchmark = name.benchmark;
+    out.metric = name.name;
+  }
+  return out;
+}
+
+// A mean of n grades of 0 or 1 is written as a double: the fraction that it stands for, so that equal counts are equal.
+Rational Counted(const Rational& value, int64_t items) {
+  if (items < 1) return value;
+  const double count = value.ToDouble() * static_cast<double>(items);
+  const auto whole = static_cast<int64_t>(std::llround(count));
+  constexpr double kNear = 1e-6;
+  return std::fabs(count - static_cast<double>(whole)) < kNear ? Rational(whole, items) : value;
+}
+
+std::string ModelOf(const Json& file) {
+  const std::string name = TextOr(file, "model_name", "");
+  if (!name.empty()) return name;
+  const std::string arguments = TextOr(FieldOf(file, "config"), "model_args", "");
+  const size_t at = arguments.find("pretrained=");
+  if (at == std::string::npos) return arguments;
+  const size_t begin = at + std::string_view("pretrained=").size();
+  return arguments.substr(begin, std::min(arguments.find(',', begin), arguments.size()) - begin);
+}
+
+// "gsm8k: 5-shot, 100 of 1319 items"
+std::string TaskSource(const Json& file, const std::string& task) {
+  std::string out = task;
+  const Json& shots = FieldOf(FieldOf(file, "n-shot"), task);
+  if (shots.is_number_integer()) out += fmt::format(": {}-shot", shots.get<int64_t>());
+  const Json& items = FieldOf(FieldOf(file, "n-samples"), task);
+  const auto effective = JsonInteger(FieldOf(items, "effective"));
+  const auto original = JsonInteger(FieldOf(items, "original"));
+  if (effective.has_value() && original.has_value()) {
+    out += fmt::format("{} {} of {} items", shots.is_number_integer() ? "," : ":", *effective, *original);
+  }
+  return out;
+}
+
+void AddTask(const Json& file, const std::string& task, const Json& numbers, ImportedRow& row) {
+  const int64_t items = JsonInteger(FieldOf(FieldOf(FieldOf(file, "n-samples"), task), "effective")).value_or(0);
+  const Json& better = FieldOf(FieldOf(file, "higher_is_better"), task);
+  for (const auto& [key, number] : numbers.items()) {
+    const size_t comma = key.find(',');
+    const std::string metric = key.substr(0, comma);
+    if (metric.ends_with("_stderr")) continue;
+    const std::optional<Rational> value = NumberOf(number);
+    if (!value.has_value() || metric == "alias" || metric == "sample_len") continue;
+    const std::string filter = comma == std::string::npos ? "none" : key.substr(comma + 1);
+    const Json& higher = FieldOf(better, metric);
+    const bool share = value->Sign() >= 0 && *value <= Rational(1);
+    if (!share || (higher.is_boolean() && !higher.get<bool>())) {
+      row.notes.push_back(
+          fmt::format("{} {} is left out: {}", task, key, share ? "lower is better" : "not a share between 0 and 1"));
+      continue;
+    }
+    row.values.push_back(ValueOf(task, metric, filter, Counted(*value, items)));
+  }
+}
+
+// The grades of one metric and filter, by document.
+struct Grades {
+  std::set<int64_t> documents;
+  std::vector<Score> scores;
+  Rational sum;
+};
+
+std::vector<std::string> MetricsOf(const Json& line) {
+  std::vector<std::string> metrics;
+  const Json& named = FieldOf(line, "metrics");
+  if (named.is_array()) {
+    for (const Json& name : named) {
+      if (name.is_string()) metrics.push_back(name.get<std::string>());
+    }
+    return metrics;
+  }
+  // Files of earlier versions do not name them.
+  for (const char* known : {"exact_match", "acc", "acc_norm", "pass_at_1", "pass@1", "f1", "em"}) {
+    if (line.contains(known)) metrics.emplace_back(known);
+  }
+  return metrics;
+}
+
+using GradesByName = std::map<std::pair<std::string, std::string>, Grades>;  // metric, filter
+
+absl::Status AddLine(std::string_view text, const std::string& here, GradesByName& all) {
+  IHA_ASSIGN_OR_RETURN(const Json line, ParseUniqueJson<Json>(text, here));
+  const std::optional<int64_t> document = JsonInteger(FieldOf(line, "doc_id"));
+  if (!document.has_value()) {
+    return InvalidArgument("{}: no whole number \"doc_id\"; expected samples_*.jsonl of lm-evaluation-harness", here);
+  }
+  const std::string filter = TextOr(line, "filter", "none");
+  for (const std::string& metric : MetricsOf(line)) {
+    const Json& grade = FieldOf(line, metric);
+    const std::optional<Rational> value = grade.is_boolean() ? Rational(grade.get<bool>() ? 1 : 0) : NumberOf(grade);
+    if (!value.has_value() || value->Sign() < 0 || *value > Rational(1)) continue;
+    Grades& grades = all[{metric, filter}];
+    if (!grades.documents.insert(*document).second) {
+      return InvalidArgument("{}: doc_id {} has a second {} with filter {}", here, *document, metric, filter);
+    }
+    grades.scores.push_back(value->ToScore());
+    grades.sum += *value;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GradesByName> ReadGrades(std::string_view text, std::string_view where) {
+  GradesByName all;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    number++;
+    if (line.find_first_not_of(" \r\t") == std::string_view::npos) continue;
+    IHA_RETURN_IF_ERROR(AddLine(line, fmt::format("{}:{}", where, number), all));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const LmEvalName> LmEvalNames() { return kNames; }
+
+absl::StatusOr<ImportedRow> ImportLmEvalResults(std::string_view text, std::string_view where) {
+  IHA_ASSIGN_OR_RETURN(const Json file, ParseUniqueJson<Json>(text, where));
+  const Json& results = FieldOf(file, "results");
+  if (!results.is_object() || results.empty()) {
+    return InvalidArgument("{}: no object \"results\"; expected results_*.json of lm-evaluation-harness", where);
+  }
+  ImportedRow row;
+  row.model = ModelOf(file);
+  std::string tasks;
+  for (const auto& [task, numbers] : results.items()) {
+    if (!numbers.is_object()) return InvalidArgument("{}: results.{} is no object", where, task);
+    AddTask(file, task, numbers, row);
+    tasks += (tasks.empty() ? "" : "; ") + TaskSource(file, task);
+  }
+  const std::string version = TextOr(file, "lm_eval_version", "");
+  row.source = fmt::format("lm-evaluation-harness{}{}, results {} ({})", version.empty() ? "" : " ", version,
+                           Sha256Of(text).Hex().substr(0, 16), tasks);
+  return row;
+}
+
+absl::StatusOr<ImportedRow> ImportLmEvalSamples(std::string_view text, const std::string& task,
+                                                const std::string& model, std::string_view where) {
+  IHA_ASSIGN_OR_RETURN(const GradesByName all, ReadGrades(text, where));
+  if (all.empty()) return InvalidArgument("{}: no line has a grade between 0 and 1", where);
+  const auto& [first, grades_of_first] = *all.begin();
+  const size_t items = grades_of_first.scores.size();
+  ImportedRow row{.model = model,
+                  .source = fmt::format("lm-evaluation-harness, samples {} ({}, {} items)",
+                                        Sha256Of(text).Hex().substr(0, 16), task, items),
+                  .values = {},
+                  .notes = {}};
+  for (const auto& [key, grades] : all) {
+    if (grades.scores.size() != items) {
+      return InvalidArgument("{}: {} documents have {} with filter {}, {} have {} with filter {}", where,
+                             grades.scores.size(), key.first, key.second, items, first.first, first.second);
+    }
+    ImportedValue value = ValueOf(task, key.first, key.second, grades.sum / Rational(static_cast<int64_t>(items)));
+    const bool whole =
+        std::all_of(grades.scores.begin(), grades.scores.end(), [](const Score& score) { return score.den == 1; });
+    value.interval = scoring::CellInterval(grades.scores, {.single_sample = whole});
+    row.values.push_back(std::move(value));
+  }
+  return row;
+}
+
+}  // namespace iha::reports

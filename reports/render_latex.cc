@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/text.h"
+#include "reports/render.h"
+
+namespace iha::reports {
+namespace {
+
+// What pdflatex prints in its default encoding, by code point: what is special to TeX, what its fonts lack or would
+// join into another glyph, and the signs of our own texts.
+const std::map<char32_t, const char*>& Replacements() {
+  static const std::map<char32_t, const char*> kReplacements = {
+      {U'\\', R"(\textbackslash{})"},
+      {U'{', R"(\{)"},
+      {U'}', R"(\})"},
+      {U'$', R"(\$)"},
+      {U'&', R"(\&)"},
+      {U'#', R"(\#)"},
+      {U'%', R"(\%)"},
+      {U'_', R"(\_)"},
+      {U'^', R"(\textasciicircum{})"},
+      {U'~', R"(\textasciitilde{})"},
+      {U'<', R"(\textless{})"},
+      {U'>', R"(\textgreater{})"},
+      {U'|', R"(\textbar{})"},
+      {U'"', R"({\ttfamily\char34})"},
+      {U'\'', R"(\textquotesingle{})"},
+      {U'`', R"(\textasciigrave{})"},
+      {U'-', "-{}"},  // not joined to a dash
+      {U'[', "{[}"},  // not an argument of the line end before it
+      {U']', "{]}"},
+      {U'*', "{*}"},  // the same
+      {U'\u00B7', R"(\textperiodcentered{})"},
+      {U'\u00B1', R"($\pm$)"},
+      {U'\u00D7', R"($\times$)"},
+      {U'\u0394', R"($\Delta$)"},
+      {U'\u2013', "--"},
+      {U'\u2014', "---"},
+      {U'\u2026', R"(\ldots{})"},
+      {U'\u2264', R"($\leq$)"},
+      {U'\u2265', R"($\geq$)"},
+  };
+  return kReplacements;
+}
+
+// Letters of Latin-1 that the default encoding composes itself; eth and thorn it does not.
+bool IsPlainLetter(char32_t c) {
+  return c >= 0xC0 && c <= 0xFF && c != 0xD0 && c != 0xD7 && c != 0xDE && c != 0xF0 && c != 0xF7 && c != 0xFE;
+}
+
+std::string Escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    char32_t c = 0xFFFD;
+    const size_t length = std::max<size_t>(Utf8Length(text, &c), 1);
+    if (const auto known = Replacements().find(c); known != Replacements().end()) {
+      out += known->second;
+    } else if (c < 0x20 || c == 0x7F) {
+      out += ' ';
+    } else if (c < 0x7F || IsPlainLetter(c)) {
+      out += text.substr(0, length);
+    } else {
+      out += fmt::format("{{[}}U+{:04X}{{]}}", static_cast<uint32_t>(c));
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+// A comment ends with its line.
+std::string Comment(const std::string& text) { return "% " + TerminalSafe(text) + "\n"; }
+
+std::string DeltaText(const TableCell& cell, int decimals) {
+  if (!cell.delta.has_value()) return "";
+  const std::string text = SignedPercent(*cell.delta, decimals);
+  const bool zero = text.find_first_not_of("+-0.") == std::string::npos;
+  const std::string math = fmt::format("${}$", text);
+  if (zero) return math;
+  return fmt::format(R"(\textcolor{{{}}}{{{}}})", cell.delta->Sign() > 0 ? "ihagain" : "ihaloss", math);
+}
+
+bool HasInterval(const TableRow& row) {
+  return std::any_of(row.cells.begin(), row.cells.end(),
+                     [](const TableCell& cell) { return cell.cell.interval.has_value(); });
+}
+
+// Cells of one column: the value and, with a baseline, its delta.
+class Body {
+ public:
+  explicit Body(const Table& table) : table_(table), deltas_(!table.baseline.empty()), ranks_(table.rows.size() > 1) {}
+
+  std::string Columns() const {
+    std::string out = "l";
+    for (size_t c = 0; c < table_.columns.size(); c++) out += deltas_ ? "rr" : "r";
+    return out + (ranks_ ? "r" : "");
+  }
+
+  std::string Header() const {
+    std::string out = "Model";
+    for (const Column& column : table_.columns) out += Across(Escaped(column.header), "c");
+    if (ranks_) out += " & Avg.{} Rank";
+    return out + " \\\\\n";
+  }
+
+  std::string Row(const TableRow& row) const {
+    std::string out = Escaped(RowName(row));
+    for (size_t c = 0; c < row.cells.size(); c++) {
+      const TableCell& cell = row.cells[c];
+      const int decimals = table_.columns[c].decimals;
+      const std::string value = Escaped(ValueText(cell, decimals));
+      out += " & " + (cell.best ? fmt::format(R"(\textbf{{{}}})", value) : value);
+      if (deltas_) out += " & " + DeltaText(cell, decimals);
+    }
+    if (ranks_) out += " & " + (row.average_rank.has_value() ? row.average_rank->ToFixed(1) : std::string("--"));
+    return out + " \\\\\n" + (HasInterval(row) ? Intervals(row) : "");
+  }
+
+ private:
+  std::string Across(const std::string& text, const char* align) const {
+    return deltas_ ? fmt::format(R"( & \multicolumn{{2}}{{{}}}{{{}}})", align, text) : " & " + text;
+  }
+
+  std::string Intervals(const TableRow& row) const {
+    std::string out;
+    for (const TableCell& cell : row.cells) {
+      const auto& interval = cell.cell.interval;
+      out += Across(interval.has_value() ? fmt::format(R"(\scriptsize {{[}}{:.1f}, {:.1f}{{]}})", 100 * interval->low,
+                                                       100 * interval->high)
+                                         : "",
+                    "l");
+    }
+    return out + (ranks_ ? " &" : "") + " \\\\[2pt]\n";
+  }
+
+  const Table& table_;
+  const bool deltas_;
+  const bool ranks_;
+};
+
+}  // namespace
+
+std::string RenderLatex(const Table& table) {
+  const Body body(table);
+  std::string out = "% \\usepackage{booktabs,graphicx,xcolor}\n";
+  for (const std::string& line : FooterLines(table)) out += Comment(line);
+  out += "\\definecolor{ihagain}{RGB}{0,110,40}\n\\definecolor{ihaloss}{RGB}{180,20,20}\n";
+  out += "\\begin{table}[t]\n\\centering\n\\resizebox{\\linewidth}{!}{%\n";
+  out += fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n", body.Columns(), body.Header());
+  for (const TableRow& row : table.rows) out += body.Row(row);
+  out += "\\bottomrule\n\\end{tabular}}\n\n\\smallskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
+  std::vector<std::string> lines = LegendLines(table);
+  for (const std::string& note : table.notes) lines.push_back("Note: " + note);
+  for (const SweepEntry& entry : table.provenance.spec.entries) lines.push_back(Describe(entry));
+  for (const std::string& line : lines) out += Escaped(line) + "\\par\n";
+  out += "\\end{minipage}\n\\end{table}\n";
+  return out;
+}
+
+}  // namespace iha::reports

@@ -1,0 +1,114 @@
+// Results of lm-evaluation-harness as imported rows.
+#include "reports/lm_eval.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/render.h"
+#include "tests/reports/two_models.h"
+
+namespace iha::reports {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// The shape of a real file of 0.4.13, cut to what matters.
+constexpr const char* kResults = R"({
+  "results": {
+    "gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.3333333333333333,
+              "exact_match_stderr,strict-match": 0.2, "exact_match,flexible-extract": 0.5},
+    "wikitext": {"alias": "wikitext", "word_perplexity,none": 0.9, "bits_per_byte,none": 12.5}
+  },
+  "n-shot": {"gsm8k": 5, "wikitext": 0},
+  "higher_is_better": {"gsm8k": {"exact_match": true}, "wikitext": {"word_perplexity": false, "bits_per_byte": false}},
+  "n-samples": {"gsm8k": {"original": 1319, "effective": 6}},
+  "config": {"model": "hf", "model_args": "pretrained=some/model,dtype=float32"},
+  "lm_eval_version": "0.4.13"
+})";
+
+TEST(ImportLmEval, ReadsResults) {
+  const auto row = ImportLmEvalResults(kResults, "results.json");
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->model, "some/model");
+  EXPECT_THAT(row->source, HasSubstr("lm-evaluation-harness 0.4.13, results "));
+  EXPECT_THAT(row->source, HasSubstr("(gsm8k: 5-shot, 6 of 1319 items; wikitext: 0-shot)"));
+  ASSERT_EQ(row->values.size(), 2u);
+  EXPECT_EQ(row->values[0].metric, "gsm8k.strict_match");
+  EXPECT_EQ(row->values[0].value->ToString(), "1/3");  // 2 of 6, not the double's own digits
+  EXPECT_EQ(row->values[1].metric, "gsm8k.flexible_extract");
+  EXPECT_THAT(row->notes, ElementsAre("wikitext word_perplexity,none is left out: lower is better",
+                                      "wikitext bits_per_byte,none is left out: not a share between 0 and 1"));
+}
+
+TEST(ImportLmEval, TakesTheColumnOfTheSameRuleAndNoOther) {
+  const auto row = ImportLmEvalResults(kResults, "results.json");
+  ASSERT_TRUE(row.ok()) << row.status();
+  const auto table = BuildTable(TwoModels({{1, 0, 0, 0}}), {}, {*row});
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(Percent(*table->rows[1].cells[0].cell.value, 2), "33.33");
+  EXPECT_FALSE(table->rows[1].cells[1].cell.value.has_value());  // gsm8k.robust votes: no rule of that tool's
+  const std::string md = RenderMarkdown(*table);
+  EXPECT_THAT(md, HasSubstr("some/model (imported)"));
+  EXPECT_THAT(md, HasSubstr("imported values without a column here: gsm8k exact\\_match,flexible-extract"));
+  const auto alone = BuildImportedTable({*row}, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->columns[0].header, "gsm8k exact_match,strict-match");
+  EXPECT_THAT(RenderMarkdown(*alone), Not(HasSubstr("exact)")));
+}
+
+TEST(ImportLmEval, ReadsSamplesWithAnInterval) {
+  std::string lines;
+  for (int i = 0; i < 4; i++) {
+    for (const char* filter : {"strict-match", "flexible-extract"}) {
+      lines += fmt::format(R"({{"doc_id": {}, "filter": "{}", "metrics": ["exact_match"], "exact_match": {}}})", i,
+                           filter, i == 0 ? "1.0" : "0.0");
+      lines += "\n";
+    }
+  }
+  const auto row = ImportLmEvalSamples(lines, "gsm8k", "m", "samples.jsonl");
+  ASSERT_TRUE(row.ok()) << row.status();
+  ASSERT_EQ(row->values.size(), 2u);
+  EXPECT_EQ(row->values[1].metric, "gsm8k.strict_match");
+  EXPECT_EQ(row->values[1].value->ToString(), "1/4");
+  EXPECT_EQ(row->values[1].interval->method, scoring::IntervalMethod::kWilson);
+  EXPECT_THAT(row->source, HasSubstr("(gsm8k, 4 items)"));
+  EXPECT_THAT(row->notes, IsEmpty());
+}
+
+TEST(ImportLmEval, NamesWhatIsWrong) {
+  const auto results = [](const std::string& text) {
+    return std::string(ImportLmEvalResults(text, "r.json").status().message());
+  };
+  EXPECT_THAT(results("{"), HasSubstr("r.json:1:"));
+  EXPECT_THAT(results("[]"), HasSubstr("r.json: no object \"results\""));
+  EXPECT_THAT(results(R"({"results": {"a": 1}})"), HasSubstr("r.json: results.a is no object"));
+  const auto samples = [](const std::string& text) {
+    return std::string(ImportLmEvalSamples(text, "t", "m", "s.jsonl").status().message());
+  };
+  EXPECT_THAT(samples("{\"a\": 1}\n"), HasSubstr("s.jsonl:1: no whole number \"doc_id\""));
+  EXPECT_THAT(samples("{\"doc_id\": 1, \"acc\": 1}\n\n{\"doc_id\": 1, \"acc\": 0}\n"),
+              HasSubstr("s.jsonl:3: doc_id 1 has a second acc with filter none"));
+  EXPECT_THAT(samples("{\"doc_id\": 1, \"acc\": 1}\n{\"doc_id\": 2, \"acc_norm\": 0, \"acc\": 0}\n"),
+              HasSubstr("1 documents have acc_norm with filter none, 2 have acc"));
+  EXPECT_THAT(samples("{\"doc_id\": 1}\n"), HasSubstr("no line has a grade"));
+  EXPECT_THAT(samples("{\"doc_id\": 1, \"doc_id\": 2}\n"), HasSubstr("s.jsonl:1"));
+}
+
+TEST(MergedRows, OneRowForEachModelAndNoColumnTwice) {
+  const auto row = ImportLmEvalResults(kResults, "r.json").value();
+  ImportedRow other = row;
+  for (ImportedValue& value : other.values) value.column = "other " + value.column;
+  const auto merged = MergedRows({row, other});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  ASSERT_EQ(merged->size(), 1u);
+  EXPECT_EQ(merged->front().values.size(), 4u);
+  EXPECT_THAT(std::string(MergedRows({row, row}).status().message()),
+              HasSubstr("column \"gsm8k exact_match,strict-match\" comes from "));
+}
+
+}  // namespace
+}  // namespace iha::reports

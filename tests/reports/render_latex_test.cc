@@ -1,0 +1,92 @@
+// LaTeX tables: pdflatex compiles them, whatever stands in the names.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/child_process.h"
+#include "common/file.h"
+#include "reports/render.h"
+#include "tests/reports/paper_fixture.h"
+#include "tests/reports/two_models.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tools.h"
+
+namespace iha::reports {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TempDir;
+
+struct Compiled {
+  int exit = -1;
+  std::string log;
+};
+
+Compiled Compile(const std::string& pdflatex, const std::string& tables) {
+  const TempDir dir;
+  const std::string document = fmt::format(
+      "\\documentclass{{article}}\n\\usepackage{{booktabs,graphicx,xcolor}}\n\\begin{{document}}\n{}\\end{{document}}"
+      "\n",
+      tables);
+  EXPECT_TRUE(WriteFileAtomic(dir.File("t.tex"), document).ok());
+  ChildOptions options;
+  options.argv = {pdflatex, "-halt-on-error", "-interaction=nonstopmode", "-no-shell-escape", "t.tex"};
+  options.env.push_back("HOME=" + dir.path());
+  options.cwd = dir.path();
+  const auto run = RunChild(options, "", {.timeout = absl::Minutes(2)});
+  EXPECT_TRUE(run.ok()) << run.status();
+  return {run->exit.code, ReadFile(dir.File("t.log")).value_or("no log")};
+}
+
+TEST(RenderLatex, ThePapersTablesCompileAndFitThePage) {
+  IHA_REQUIRE_TOOL(pdflatex, "pdflatex");
+  std::string tables;
+  for (const PaperTable& paper : PaperTables()) tables += RenderLatex(BuiltPaperTable(paper));
+  const Compiled compiled = Compile(pdflatex, tables);
+  EXPECT_EQ(compiled.exit, 0) << compiled.log;
+  EXPECT_THAT(compiled.log, Not(HasSubstr("Overfull")));
+  EXPECT_THAT(compiled.log, HasSubstr("Output written on t.pdf (1 page"));
+}
+
+// Every printable ASCII character first, alone and doubled (ligatures, a star or bracket behind a line end), then what
+// pdflatex has no glyph for, controls, broken UTF-8, and commands.
+TEST(RenderLatex, HostileNamesStayText) {
+  IHA_REQUIRE_TOOL(pdflatex, "pdflatex");
+  std::vector<std::string> names;
+  for (int c = 0x20; c < 0x7F; c++) names.push_back(fmt::format("{0}{0}", static_cast<char>(c)));
+  names.insert(names.end(), {"[2pt] x", "*", "\\input{/etc/passwd}", "a\nb\r\nc\\\\", "%\\end{tabular}", "^^M\\end",
+                             "é Ü ß ÷", "ð Þ", "中文", "\xff\xfe",
+                             "\xe2\x80\xae"
+                             "abc",
+                             "a\x1b[31m\x01", "---", "?`!`<<,,''``"});
+  Snapshot snapshot = TwoModels(std::vector<std::vector<int>>(names.size(), {1, 0, 1, 0}));
+  for (size_t m = 0; m < names.size(); m++) snapshot.spec.models[m].name = names[m];
+  snapshot.spec.entries[0].benchmark.options["system"] = "100 % \\undefined $x_1$ & {";
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::string tex = RenderLatex(*table);
+  // One table would be longer than a page: in pieces, each row among them once.
+  const Compiled compiled = Compile(pdflatex, tex);
+  EXPECT_EQ(compiled.exit, 0) << compiled.log << tex;
+  EXPECT_THAT(tex, HasSubstr("\\textbackslash{}input\\{/etc/passwd\\}"));
+  EXPECT_THAT(tex, HasSubstr("{[}U+4E2D{]}{[}U+6587{]}"));
+  EXPECT_THAT(tex, HasSubstr("{[}U+FFFD{]}"));
+  EXPECT_THAT(tex, HasSubstr("\n{[}2pt{]} x &"));
+}
+
+TEST(RenderLatex, MarksBestDeltasIntervalsAndIncompleteCells) {
+  const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}, {1, 1}}), {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::string tex = RenderLatex(*table);
+  EXPECT_THAT(tex, HasSubstr("\\textbf{75.00} & \\textcolor{ihagain}{$+50.00$}"));
+  EXPECT_THAT(tex, HasSubstr("100.00{*}"));
+  EXPECT_THAT(tex, HasSubstr("\\scriptsize {[}4.6, 69.9{]}"));
+  EXPECT_THAT(tex, HasSubstr("Note: model\\textbar{}2 / "));
+  EXPECT_THAT(tex, HasSubstr("\n% sweep "));
+  const auto worse = BuildTable(TwoModels({{1, 1, 1, 0}, {1, 0, 0, 0}}), {});
+  EXPECT_THAT(RenderLatex(*worse), HasSubstr("\\textcolor{ihaloss}{$-50.00$}"));
+}
+
+}  // namespace
+}  // namespace iha::reports
