@@ -46,5 +46,6 @@ void AddToolCommand(CLI::App& parent, Command& command, const std::string& group
 void AddScore(CLI::App& app, Command& command);         // score gsm8k|math|equiv|ruler|humaneval|mbpp, vote
 void AddScoreRuler(CLI::App& score, Command& command);  // score ruler
 void AddRank(CLI::App& app, Command& command);
+void AddFigure(CLI::App& app, Command& command);
 
 }  // namespace iha::cli

@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "coordinator/store/views.h"
 
 namespace iha::coordinator {
 namespace {
@@ -308,6 +309,7 @@ constexpr const char* kMigrations[][3] = {
     {kPermanent, nullptr, nullptr},
     {kGroups, nullptr, nullptr},
     {kTelemetry, nullptr, nullptr},
+    {kViews, nullptr, nullptr},
 };
 
 // 0 for an empty file.

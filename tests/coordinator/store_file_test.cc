@@ -160,6 +160,7 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
   }
   // What the later migrations added is taken out again.
   Execute(db.path(),
+          "DROP VIEW v_cell; DROP VIEW v_item; DROP VIEW v_sample; DROP VIEW v_job; DROP VIEW v_unscored; "
           "ALTER TABLE attempt DROP COLUMN permanent; ALTER TABLE grade DROP COLUMN same_as; DROP TABLE telemetry_op; "
           "DROP TABLE telemetry; UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 1 is older"));
