@@ -51,6 +51,7 @@ absl::Status UnknownName(std::string_view what, std::string_view name, std::span
   if (const std::optional<std::string> nearest = NearestName(name, known); nearest.has_value()) {
     return InvalidArgument("unknown {} \"{}\" (did you mean \"{}\"?)", what, shown, TerminalSafe(*nearest, kShown));
   }
+  if (known.empty()) return InvalidArgument("unknown {} \"{}\": it takes none", what, shown);
   constexpr size_t kListed = 20;
   std::string list;
   for (size_t i = 0; i < known.size() && i < kListed; i++) {

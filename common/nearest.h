@@ -17,7 +17,8 @@ int EditDistance(std::string_view a, std::string_view b);
 // such in order of `known`.
 std::optional<std::string> NearestName(std::string_view name, std::span<const std::string> known);
 
-// InvalidArgument: unknown WHAT "NAME" (did you mean "X"?), or the known names when none is near.
+// InvalidArgument: unknown WHAT "NAME" (did you mean "X"?), or the known names when none is near
+// ("it takes none" where there are none).
 absl::Status UnknownName(std::string_view what, std::string_view name, std::span<const std::string> known);
 
 }  // namespace iha

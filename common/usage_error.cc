@@ -101,11 +101,14 @@ std::string DescribeOption(const CLI::App& app, const std::string& name) {
                      nearest.has_value() ? fmt::format(" (did you mean {}?)", *nearest) : "");
 }
 
+bool HasUnknownCommand(const Place& place, const std::vector<std::string>& words) {
+  return !CommandsOf(*place.app).empty() && place.first < words.size() && !LooksLikeOption(words[place.first]);
+}
+
 std::string Describe(const Place& place, const std::vector<std::string>& words, const CLI::Error& error) {
   std::vector<std::string> commands;
   for (const CLI::App* sub : CommandsOf(*place.app)) commands.push_back(sub->get_name());
-  const bool has_word = place.first < words.size();
-  if (!commands.empty() && has_word && !LooksLikeOption(words[place.first])) {
+  if (HasUnknownCommand(place, words)) {
     return std::string(UnknownName("command", words[place.first], commands).message());
   }
   if (const std::string option = UnknownOption(place, words); !option.empty())
@@ -134,7 +137,8 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* 
       app.parse(argc, argv);
       return std::nullopt;
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+      // --help, --version; the help of a command that is none would be another's.
+      if (error.get_exit_code() == 0 && !HasUnknownCommand(place, words)) return app.exit(error);
       problem = Describe(place, words, error);
     }
   }

@@ -36,6 +36,8 @@ constexpr absl::Duration kNothingStored = absl::Seconds(20);
 // Workers repeat a refused write at least this often.
 constexpr absl::Duration kStillFailing = absl::Seconds(5);
 
+constexpr int kLogWidth = 160;  // of a line that no terminal shows
+
 int TerminalWidth() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col - 1 : 100;
@@ -84,7 +86,7 @@ std::vector<std::string> FaultArguments(const RunFlags& flags) {
   return {"--fault", flags.worker_fault};
 }
 
-// Shows progress on a terminal, else one line when work begins and one when it ends. Thread: any; the service logs
+// Shows progress on a terminal, else a line now and then. Thread: any; the service logs
 // through it from its own.
 class ProgressPrinter {
  public:
@@ -99,7 +101,11 @@ class ProgressPrinter {
       ClearLocked();
       std::cerr << "note: " << TerminalSafe(note) << "\n";
     }
-    if (!live_) return;
+    if (!live_) {
+      const absl::Duration elapsed = absl::Now() - start_;
+      if (!quiet_ && pace_.Due(elapsed)) std::cerr << meter_.Line(progress, elapsed, kLogWidth) << std::endl;
+      return;
+    }
     ClearLocked();
     std::cerr << meter_.Line(progress, absl::Now() - start_, TerminalWidth()) << std::flush;
     shown_ = true;
@@ -125,6 +131,7 @@ class ProgressPrinter {
   const absl::Time start_;
   absl::Mutex mu_;
   ProgressMeter meter_ ABSL_GUARDED_BY(mu_);
+  ProgressPace pace_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> notes_ ABSL_GUARDED_BY(mu_);  // shown once each
   bool shown_ ABSL_GUARDED_BY(mu_) = false;
 };

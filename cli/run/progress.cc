@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/text.h"
 
 namespace iha::cli {
@@ -65,6 +67,12 @@ std::string ProgressMeter::Line(const SweepProgress& progress, absl::Duration el
     line += " · ETA " + Short(absl::Seconds(each * static_cast<double>(planned - finished)));
   }
   return TerminalSafe(line, static_cast<size_t>(width));
+}
+
+bool ProgressPace::Due(absl::Duration elapsed) {
+  if (elapsed < next_) return false;
+  next_ = elapsed + std::min(elapsed, absl::Minutes(5));
+  return true;
 }
 
 }  // namespace iha::cli

@@ -21,6 +21,17 @@ class ProgressMeter {
   absl::Duration first_elapsed_;
 };
 
+// When a line is due where nobody watches a terminal: after 10 s, then after twice the time that has passed, at least
+// every five minutes.
+class ProgressPace {
+ public:
+  // `elapsed` never falls. True at most once for each time that a line is due.
+  bool Due(absl::Duration elapsed);
+
+ private:
+  absl::Duration next_ = absl::Seconds(10);
+};
+
 // Finished (scored or not) and planned items over all jobs.
 int64_t FinishedItems(const SweepProgress& progress);
 // "1 worker", "2 workers".

@@ -55,5 +55,17 @@ TEST(Help, EveryCommandHasAnExample) {
   EXPECT_THAT(seen, Contains("iha-eval generate"));
 }
 
+// The help of a command that is none would be that of another.
+TEST(Help, OfAnUnknownCommandIsAUsageError) {
+  for (const std::vector<std::string>& argv : {std::vector<std::string>{"iha-eval", "tabel", "--help"},
+                                               {"iha-eval", "sweep", "exampel", "--help"},
+                                               {"iha-tool", "generat", "--help"}}) {
+    const RunResult result = RunProgram(argv);
+    EXPECT_EQ(result.exit.code, 2) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("unknown command \""));
+  }
+}
+
 }  // namespace
 }  // namespace iha

@@ -49,6 +49,15 @@ TEST(Progress, SeveralJobsShowTheCurrentOne) {
             "gsm8k · b 0/10 · total 20/30 items · 0 tokens/s · 2 workers · ETA 10s");
 }
 
+TEST(Progress, LinesOfALogGrowApart) {
+  ProgressPace pace;
+  std::vector<int> due;
+  for (int second = 0; second <= 1500; second++) {
+    if (pace.Due(absl::Seconds(second))) due.push_back(second);
+  }
+  EXPECT_EQ(due, (std::vector<int>{10, 20, 40, 80, 160, 320, 620, 920, 1220}));
+}
+
 TEST(Progress, TheLineFitsAndIsSafe) {
   SweepProgress progress;
   progress.jobs = {Job("evil\x1b[31m", 10, 3), Job("b", 10, 0)};

@@ -58,6 +58,7 @@ TEST(Nearest, SuggestsOnlyTypos) {
   EXPECT_EQ(UnknownName("benchmark", "mbqp", known).message(), "unknown benchmark \"mbqp\" (did you mean \"mbpp\"?)");
   EXPECT_EQ(UnknownName("benchmark", "\x1b[2J", known).message(),
             "unknown benchmark \"\\x1B[2J\", expected one of: gsm8k, gsm8k_cot, math500, mbpp");
+  EXPECT_EQ(UnknownName("option", "x", {}).message(), "unknown option \"x\": it takes none");
 }
 
 }  // namespace
