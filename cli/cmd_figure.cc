@@ -1,5 +1,6 @@
 // figure: a stored sweep as a picture.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,14 @@ absl::StatusOr<reports::Figure> FigureOf(const reports::Snapshot& snapshot, cons
   return reports::TrainTokensFigure(snapshot, tokens, flags.metric);
 }
 
+// Cairo writes the date that it is told; blanks in its place move no byte of the file.
+void BlankCreationDate(std::string& pdf) {
+  const size_t begin = pdf.find("/CreationDate (");
+  if (begin == std::string::npos) return;
+  const size_t end = std::min(pdf.find(')', begin), pdf.size() - 1);
+  std::fill(pdf.begin() + static_cast<std::ptrdiff_t>(begin), pdf.begin() + static_cast<std::ptrdiff_t>(end) + 1, ' ');
+}
+
 // Bytes that hold no date: the same picture gives the same file on one machine (its fonts are drawn).
 absl::StatusOr<std::string> Converted(const std::string& svg, const std::string& format) {
   ChildOptions options;
@@ -72,7 +81,9 @@ absl::StatusOr<std::string> Converted(const std::string& svg, const std::string&
     return Unavailable("rsvg-convert: {}: {}", run->timed_out ? "took over two minutes" : run->exit.ToString(),
                        TerminalSafe(run->err, 300));
   }
-  return run->out;
+  std::string picture = run->out;
+  if (format == "pdf") BlankCreationDate(picture);
+  return picture;
 }
 
 absl::Status Draw(const Flags& flags) {

@@ -200,11 +200,13 @@ absl::Status Coordinator::FillInValuesOf(const SweepRecord& sweep) {
       rank.items_digest = DigestOf(digests);
     }
   }
-  return store_.Write([&](WriteTxn& txn) -> absl::Status {
+  IHA_RETURN_IF_ERROR(store_.Write([&](WriteTxn& txn) -> absl::Status {
     for (const MetricValueRecord& value : values) IHA_RETURN_IF_ERROR(txn.PutMetricValue(value));
     for (const AverageRankRecord& rank : ranks) IHA_RETURN_IF_ERROR(txn.PutAverageRank(rank));
     return absl::OkStatus();
-  });
+  }));
+  if (rank_due) Tell("sweep {}: all jobs have ended", sweep.id.Hex().substr(0, 16));
+  return absl::OkStatus();
 }
 
 }  // namespace iha::coordinator

@@ -7,6 +7,8 @@
 // common/coordinator_api.h says. Errors: codes are actions (style.md 3.6); NotFound to a worker means "register again".
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +48,9 @@ struct CoordinatorConfig {
   std::function<absl::StatusOr<std::string>(const reports::Snapshot&, const std::string& layout,
                                             const std::string& baseline, const std::string& format)>
       render_table;
+  // What an operator's log should say: sweeps that come and end, workers that join. One line each, untrusted text in
+  // it; called without a lock, from any thread. Unset: nothing.
+  std::function<void(const std::string& line)> on_event;
 };
 
 class Coordinator final : public WorkerApi, public ClientApi {
@@ -96,6 +101,10 @@ class Coordinator final : public WorkerApi, public ClientApi {
   absl::Status GrantIn(WriteTxn& txn, const AcquireLeaseRequest& request, AcquireLeaseReply* reply);
   absl::StatusOr<LeaseGrant> DescribeGrant(WriteTxn& txn, const ShardRecord& shard);
   absl::Status NoteUnfit(const ReleaseLeaseRequest& request);
+  template <class... Args>
+  void Tell(fmt::format_string<Args...> format, Args&&... args) const {
+    if (config_.on_event) config_.on_event(fmt::format(format, std::forward<Args>(args)...));
+  }
 
   Store& store_;
   Clock& clock_;

@@ -13,13 +13,17 @@ namespace {
 // A worker that has said nothing for this many heartbeats is not shown as live.
 constexpr int kLiveHeartbeats = 3;
 
+std::string ShortId(const SweepId& id) { return id.Hex().substr(0, 16); }
+
 }  // namespace
 
 absl::StatusOr<SweepId> Coordinator::Submit(const SweepSpec& spec) {
   IHA_ASSIGN_OR_RETURN(const SweepPlan plan, Plan(spec, benchmarks_.opener()));
+  bool is_new = false;
   IHA_RETURN_IF_ERROR(store_.Write([&](WriteTxn& txn) -> absl::Status {
     IHA_ASSIGN_OR_RETURN(const std::optional<SweepRecord> known, txn.FindSweep(plan.id));
-    if (!known.has_value()) {
+    is_new = !known.has_value();
+    if (is_new) {
       return txn.InsertSweep({.id = plan.id, .spec = plan.spec, .submitted = clock_.Now()}, plan.jobs);
     }
     // The id covers the request; data or prompts that changed since give other jobs under the same id.
@@ -36,6 +40,12 @@ absl::StatusOr<SweepId> Coordinator::Submit(const SweepSpec& spec) {
     if (!cancelled) return absl::OkStatus();
     return FailedPrecondition("sweep {}: was cancelled; submit with another run tag to run it anew", plan.id.Hex());
   }));
+  if (is_new) {
+    int64_t items = 0;
+    for (const NewJob& job : plan.jobs) items += job.spec.items;
+    Tell("sweep {}: submitted: {} models x {} entries, {} items", ShortId(plan.id), plan.spec.models.size(),
+         plan.spec.entries.size(), items);
+  }
   return plan.id;
 }
 
@@ -109,6 +119,7 @@ absl::Status Coordinator::Cancel(const SweepId& sweep) {
     }
     return absl::OkStatus();
   }));
+  if (!cancelled.empty()) Tell("sweep {}: cancelled, {} unfinished jobs", ShortId(sweep), cancelled.size());
   absl::MutexLock lock(&mu_);
   for (const JobId& job : cancelled) book_.Cancel(job);
   if (!cancelled.empty()) values_due_ = true;  // those without a leased shard are final now

@@ -60,7 +60,8 @@ int Run(Flags flags) {
   RealClock clock;
   const auto guard = benchmarks::FindMathGuard();
   if (!guard.ok()) return Fail(guard.status());
-  auto service = Service::Open({.db = flags.db, .data_root = flags.data_root, .guard = *guard, .log = Print}, clock);
+  auto service = Service::Open(
+      {.db = flags.db, .data_root = flags.data_root, .guard = *guard, .log = Print, .events = Print}, clock);
   if (!service.ok()) return Fail(service.status());
   auto server = RpcServer::Start((*service)->api(), (*service)->api(), flags.server);
   if (!server.ok()) return Fail(server.status());

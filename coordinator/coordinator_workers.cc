@@ -39,6 +39,7 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
                             .heartbeat_interval = config_.lease.heartbeat_interval,
                             .wanted_models = {}};
   std::vector<ShardRecord> given_up;
+  bool joined = false;
   IHA_RETURN_IF_ERROR(store_.Write([&](WriteTxn& txn) -> absl::Status {
     given_up.clear();
     IHA_ASSIGN_OR_RETURN(const std::optional<WorkerRecord> known, txn.FindWorker(request.worker));
@@ -65,7 +66,8 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
         if (rescued.ok()) given_up.push_back(shard);
       }
     }
-    if (!known.has_value() || restarted) {
+    joined = !known.has_value() || restarted;
+    if (joined) {
       IHA_RETURN_IF_ERROR(txn.UpsertWorker({.id = request.worker,
                                             .incarnation = request.incarnation,
                                             .numerics_ids = request.numerics_ids,
@@ -76,6 +78,7 @@ absl::StatusOr<RegisterWorkerReply> Coordinator::RegisterWorker(const RegisterWo
     reply.wanted_models = work.models;
     return absl::OkStatus();
   }));
+  if (joined) Tell("worker {}: joined: {}", request.worker.value, request.description);
   absl::MutexLock lock(&mu_);
   for (const ShardRecord& shard : given_up) book_.End(shard.id, shard.fence);
   if (!given_up.empty()) values_due_ = true;  // a quarantine may have been a job's last step

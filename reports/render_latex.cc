@@ -29,7 +29,6 @@ const std::map<char32_t, const char*>& Replacements() {
       {U'"', R"({\ttfamily\char34})"},
       {U'\'', R"(\textquotesingle{})"},
       {U'`', R"(\textasciigrave{})"},
-      {U'-', "-{}"},  // not joined to a dash
       {U'[', "{[}"},  // not an argument of the line end before it
       {U']', "{]}"},
       {U'*', "{*}"},  // the same
@@ -58,6 +57,8 @@ std::string Escaped(std::string_view text) {
     const size_t length = std::max<size_t>(Utf8Length(text, &c), 1);
     if (const auto known = Replacements().find(c); known != Replacements().end()) {
       out += known->second;
+    } else if (c == U'-' && text.starts_with("--")) {
+      out += "-{}";  // not joined to a dash
     } else if (c < 0x20 || c == 0x7F) {
       out += ' ';
     } else if (c < 0x7F || IsPlainLetter(c)) {

@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, C
   config.metric_values = MetricValues;
   config.average_ranks = AverageRankRows;
   config.render_table = RenderTable;
+  config.on_event = service->options_.events;
   auto graders = std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.guard = service->options_.guard});
   IHA_ASSIGN_OR_RETURN(
       service->coordinator_,

@@ -22,7 +22,8 @@ struct ServiceOptions {
   std::string db;          // file; created if absent
   std::string data_root;   // benchmark data
   std::string guard = {};  // FindMathGuard(); "" = math.robust is graded again in this process (tests)
-  std::function<void(const std::string& line)> log = nullptr;
+  std::function<void(const std::string& line)> log = nullptr;     // what goes wrong
+  std::function<void(const std::string& line)> events = nullptr;  // CoordinatorConfig::on_event
 };
 
 // A write that the database file could not take.

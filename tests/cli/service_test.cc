@@ -70,6 +70,20 @@ class ServiceTest : public ::testing::Test {
   testing::TempDir dir_;
 };
 
+TEST_F(ServiceTest, TheCoordinatorsLogSaysWhatHappens) {
+  Program coordinator(CoordinatorArgs(), Path("c.log"));
+  ASSERT_TRUE(coordinator.AwaitLog("listening on"));
+  const std::string sweep = Submit("alpha");
+  EXPECT_TRUE(coordinator.AwaitLog("sweep " + sweep.substr(0, 16) + ": submitted: 1 models x 1 entries, 24 items"));
+  const RunResult worker = RunProgram(WorkerArgs({"--id", "one", "--exit-when-done"}));
+  EXPECT_EQ(worker.exit.code, 0) << worker.err;
+  EXPECT_TRUE(coordinator.AwaitLog("worker one: joined: "));
+  EXPECT_TRUE(coordinator.AwaitLog("sweep " + sweep.substr(0, 16) + ": all jobs have ended"));
+  const std::string other = Submit("beta");
+  EXPECT_EQ(Client({"cancel", other}).exit.code, 0);
+  EXPECT_TRUE(coordinator.AwaitLog("sweep " + other.substr(0, 16) + ": cancelled, 1 unfinished jobs"));
+}
+
 TEST_F(ServiceTest, TwoSweepsAtOnceGetTheTablesThatEachGetsAlone) {
   Program coordinator(CoordinatorArgs(), Path("c.log"));
   ASSERT_TRUE(coordinator.AwaitLog("listening on"));
