@@ -28,7 +28,7 @@ bdi { overflow-wrap: anywhere; }
 #scores { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 #scores th, #scores td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: right; }
 #scores thead th { background: var(--head); vertical-align: bottom; padding: 0; }
-#scores th:first-child { text-align: left; }
+#scores th:first-child { text-align: left; min-width: 9rem; }
 #scores button {
   all: unset; display: block; width: 100%; padding: .35rem .6rem; cursor: pointer; font-weight: 600;
   box-sizing: border-box; max-width: 16rem; overflow-wrap: anywhere;

@@ -95,7 +95,7 @@ class Body {
 
   std::string Columns() const {
     std::string out = "l";
-    for (size_t c = 0; c < table_.columns.size(); c++) out += deltas_ ? "rr" : "r";
+    for (size_t c = 0; c < table_.columns.size(); c++) out += deltas_ ? R"(r@{\ \ }l)" : "r";
     return out + (ranks_ ? "r" : "");
   }
 

@@ -79,7 +79,7 @@ class Chromium:
             self.events.append(self.receive())
 
     def js(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             sys.exit(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
