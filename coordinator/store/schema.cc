@@ -305,11 +305,8 @@ CREATE TABLE telemetry_op (
 
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
-    {kWork, kResults, nullptr},
-    {kPermanent, nullptr, nullptr},
-    {kGroups, nullptr, nullptr},
-    {kTelemetry, nullptr, nullptr},
-    {kViews, nullptr, nullptr},
+    {kWork, kResults, nullptr},     {kPermanent, nullptr, nullptr}, {kGroups, nullptr, nullptr},
+    {kTelemetry, nullptr, nullptr}, {kViews, nullptr, nullptr},
 };
 
 // 0 for an empty file.

@@ -1,5 +1,5 @@
-// views.h: SQL views for people who query a database themselves (docs/formats.md lists their columns; they stay). Part of
-// the schema: schema.cc's migrations create them. Ids are hex, scores doubles beside exact fractions, texts TEXT.
+// views.h: SQL views for people who query a database themselves (docs/formats.md lists their columns; they stay). Part
+// of the schema: schema.cc's migrations create them. Ids are hex, scores doubles beside exact fractions, texts TEXT.
 #pragma once
 
 namespace iha::coordinator {
