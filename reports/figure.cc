@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
+#include "benchmarks/scoring/ruler_means.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "reports/aggregate.h"
@@ -18,27 +18,16 @@ namespace iha::reports {
 namespace {
 
 using scoring::Rational;
+using scoring::RulerCell;
 
-// "ruler:niah_multikey_2@4096"
-struct TaskAtLength {
-  std::string task;
-  int64_t length = 0;  // tokens
-  bool operator==(const TaskAtLength&) const = default;
-};
-
-std::optional<TaskAtLength> ParseRulerName(std::string_view name) {
-  constexpr std::string_view kPrefix = "ruler:";
-  const size_t at = name.find('@');
-  if (!name.starts_with(kPrefix) || at == std::string_view::npos) return std::nullopt;
-  TaskAtLength cell{.task = std::string(name.substr(kPrefix.size(), at - kPrefix.size())), .length = 0};
-  const auto [end, error] = std::from_chars(name.data() + at + 1, name.data() + name.size(), cell.length);
-  if (error != std::errc() || end != name.data() + name.size() || cell.length < 1) return std::nullopt;
-  return cell;
+bool Has(const std::vector<RulerCell>& keys, const RulerCell& wanted) {
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const RulerCell& key) { return key.task == wanted.task && key.length == wanted.length; });
 }
 
 // RULER's cells of a sweep: [model][task at length].
 struct RulerCells {
-  std::vector<TaskAtLength> keys;
+  std::vector<RulerCell> keys;
   std::vector<std::vector<Cell>> cells;
   std::vector<int64_t> lengths;    // ascending
   std::vector<std::string> tasks;  // in order of appearance
@@ -49,9 +38,9 @@ absl::StatusOr<RulerCells> CellsOfRuler(const Snapshot& snapshot) {
   out.cells.resize(snapshot.spec.models.size());
   std::set<int64_t> lengths;
   for (size_t e = 0; e < snapshot.spec.entries.size(); e++) {
-    const auto key = ParseRulerName(snapshot.spec.entries[e].benchmark.name);
+    const auto key = scoring::ParseRulerCell(snapshot.spec.entries[e].benchmark.name);
     // The same cell in another way (samples, prompt) is another column, not another task.
-    if (!key.has_value() || std::find(out.keys.begin(), out.keys.end(), *key) != out.keys.end()) continue;
+    if (!key.has_value() || Has(out.keys, *key)) continue;
     out.keys.push_back(*key);
     lengths.insert(key->length);
     if (std::find(out.tasks.begin(), out.tasks.end(), key->task) == out.tasks.end()) out.tasks.push_back(key->task);
@@ -92,7 +81,7 @@ std::string LengthName(int64_t tokens) {
   return tokens % 1024 == 0 ? fmt::format("{}k", tokens / 1024) : fmt::format("{}", tokens);
 }
 
-using Wanted = std::function<bool(const TaskAtLength&)>;
+using Wanted = std::function<bool(const RulerCell&)>;
 
 std::vector<const Cell*> Chosen(const RulerCells& ruler, size_t model, const Wanted& wanted) {
   std::vector<const Cell*> cells;
@@ -109,7 +98,7 @@ Panel ByLength(const RulerCells& ruler, Panel::Kind kind, const Wanted& wanted) 
   std::vector<int64_t> lengths;
   for (const int64_t length : ruler.lengths) {
     const bool any = std::any_of(ruler.keys.begin(), ruler.keys.end(),
-                                 [&](const TaskAtLength& key) { return key.length == length && wanted(key); });
+                                 [&](const RulerCell& key) { return key.length == length && wanted(key); });
     if (any) lengths.push_back(length);
   }
   for (const int64_t length : lengths) panel.x_names.push_back(LengthName(length));
@@ -117,7 +106,7 @@ Panel ByLength(const RulerCells& ruler, Panel::Kind kind, const Wanted& wanted) 
     auto& values = panel.values.emplace_back();
     for (const int64_t length : lengths) {
       values.push_back(
-          MeanOf(Chosen(ruler, m, [&](const TaskAtLength& key) { return key.length == length && wanted(key); })));
+          MeanOf(Chosen(ruler, m, [&](const RulerCell& key) { return key.length == length && wanted(key); })));
     }
   }
   return panel;
@@ -249,8 +238,8 @@ absl::StatusOr<Figure> RulerFigure(const Snapshot& snapshot) {
     if (task.starts_with("niah_multikey")) multikey.push_back(task);
   }
   if (!multikey.empty()) {
-    Panel panel = ByLength(ruler, Panel::Kind::kBars,
-                           [](const TaskAtLength& key) { return key.task.starts_with("niah_multikey"); });
+    Panel panel =
+        ByLength(ruler, Panel::Kind::kBars, [](const RulerCell& key) { return key.task.starts_with("niah_multikey"); });
     panel.title = "Multi-key retrieval";
     figure.panels.push_back(std::move(panel));
     figure.notes.push_back(fmt::format("multi-key retrieval: mean of {}", fmt::join(multikey, ", ")));
@@ -259,7 +248,7 @@ absl::StatusOr<Figure> RulerFigure(const Snapshot& snapshot) {
   overall.title = "RULER overall";
   overall.x_names = {ruler.lengths.size() == 1 ? LengthName(ruler.lengths.front()) : "mean of all lengths"};
   for (size_t m = 0; m < ruler.cells.size(); m++) {
-    overall.values.push_back({MeanOf(Chosen(ruler, m, [](const TaskAtLength&) { return true; }))});
+    overall.values.push_back({MeanOf(Chosen(ruler, m, [](const RulerCell&) { return true; }))});
   }
   figure.panels.push_back(std::move(overall));
   figure.notes.push_back("overall: " + TasksNote(ruler));
@@ -271,7 +260,7 @@ absl::StatusOr<Figure> LengthFigure(const Snapshot& snapshot) {
   IHA_ASSIGN_OR_RETURN(const RulerCells ruler, CellsOfRuler(snapshot));
   Figure figure;
   figure.series = ModelNames(snapshot);
-  Panel panel = ByLength(ruler, Panel::Kind::kLines, [](const TaskAtLength&) { return true; });
+  Panel panel = ByLength(ruler, Panel::Kind::kLines, [](const RulerCell&) { return true; });
   panel.title = "RULER by length";
   figure.panels.push_back(std::move(panel));
   figure.notes = {TasksNote(ruler), ProvenanceNote(snapshot)};
