@@ -32,7 +32,7 @@ struct Flags {
   std::string format = "md";
   std::string grader;
   std::vector<std::string> imports;
-  int64_t shown_samples = 12;
+  int64_t shown_samples = kShownSamples;
   bool json = false;
 };
 

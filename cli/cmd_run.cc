@@ -113,7 +113,8 @@ void NoteEqualSamples(const SweepSpec& spec) {
 
 void PrintFiles(const RunFlags& flags) {
   if (flags.quiet) return;
-  std::cerr << "wrote " << TerminalSafe(flags.out) << "/{table.md,table.csv,table.json,samples.jsonl,run.json}\n";
+  std::cerr << "wrote " << TerminalSafe(flags.out)
+            << "/{table.md,table.csv,table.json,table.html,samples.jsonl,run.json}\n";
 }
 
 // Not on stdout: that holds what is equal in equal runs.

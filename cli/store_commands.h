@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/command.h"
+#include "cli/run/shown_samples.h"
 #include "common/coordinator_api.h"
 #include "reports/table.h"
 
@@ -19,8 +20,8 @@ struct TableRequest {
   std::vector<std::string> imports;  // files of rows that were not scored here: .csv, .json, .jsonl
   reports::TableOptions options;
   std::string format = "md";
-  std::string grader;          // see ReadSnapshot
-  int64_t shown_samples = 12;  // html: items of each model and entry that are shown with their text
+  std::string grader;                     // see ReadSnapshot
+  int64_t shown_samples = kShownSamples;  // html: items of each model and entry that are shown with their text
 };
 // InvalidArgument and NotFound also name what is wrong with an imported file.
 absl::StatusOr<std::string> TableFromFiles(const TableRequest& request);

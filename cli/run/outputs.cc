@@ -1,10 +1,12 @@
 #include "cli/run/outputs.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/choices_json.h"
+#include "cli/run/shown_samples.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "common/version.h"
@@ -110,9 +112,11 @@ absl::StatusOr<reports::Table> WriteOutputs(coordinator::Store& store, const Swe
   IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(store, sweep, kVersion));
   IHA_ASSIGN_OR_RETURN(reports::Table table, reports::BuildTable(snapshot, options));
   IHA_ASSIGN_OR_RETURN(const std::string samples, SamplesJsonl(store, sweep));
+  IHA_ASSIGN_OR_RETURN(const auto shown, ShownSamples(store, sweep, kShownSamples));
   const std::pair<const char*, std::string> files[] = {{"table.md", reports::RenderMarkdown(table)},
                                                        {"table.csv", reports::RenderCsv(table)},
                                                        {"table.json", reports::RenderJson(table)},
+                                                       {"table.html", reports::RenderHtml(table, shown)},
                                                        {"samples.jsonl", samples},
                                                        {"run.json", RunJson(record, sweep)}};
   for (const auto& [name, text] : files) {

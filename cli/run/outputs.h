@@ -1,5 +1,5 @@
 // outputs.h: the files of a finished (or interrupted) run, each written whole: table.md, table.csv, table.json,
-// samples.jsonl and run.json (docs/formats.md). All but run.json depend on the stored rows only. Blocking.
+// table.html, samples.jsonl and run.json (docs/formats.md). All but run.json depend on the stored rows only. Blocking.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct RunRecord {
   std::optional<MachinePeak> machine_peak;
 };
 
-// Writes all five into `folder` (made if absent); returns the table that they show.
+// Writes all six into `folder` (made if absent); returns the table that they show.
 absl::StatusOr<reports::Table> WriteOutputs(coordinator::Store& store, const SweepId& sweep,
                                             const reports::TableOptions& options, const std::string& folder,
                                             const RunRecord& record);

@@ -93,6 +93,7 @@ TEST_F(ReportCommands, RenderingTwiceAndElsewhereGivesTheSameBytes) {
 }
 
 TEST_F(ReportCommands, HtmlShowsSamplesAsManyAsAreAskedFor) {
+  EXPECT_EQ(Table({"--format", "html"}).out, ReadFile(Path("o/table.html")).value_or("(unreadable)"));
   const std::string page = Table({"--format", "html", "--show-samples", "2"}).out;
   EXPECT_THAT(page, HasSubstr("(2 of 6 samples)"));
   EXPECT_THAT(page, HasSubstr("href=\"#samples-1-0\""));

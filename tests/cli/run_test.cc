@@ -64,7 +64,7 @@ class RunTest : public ::testing::Test {
     return text.value_or("");
   }
   void ExpectSameResults(const std::string& a, const std::string& b) const {
-    for (const char* file : {"table.json", "table.md", "table.csv", "samples.jsonl"}) {
+    for (const char* file : {"table.json", "table.md", "table.csv", "table.html", "samples.jsonl"}) {
       EXPECT_EQ(Read(a, file), Read(b, file)) << file;
     }
   }

@@ -64,9 +64,13 @@ def check_run():
         check(name, json.loads((scratch / f"o/{name}.json").read_text()), f"{name}.json")
     check_lines("samples", (scratch / "o/samples.jsonl").read_text(), "samples.jsonl")
     check_refusals()
+    (scratch / "old.csv").write_text("Model,acc\nold,50.5\nnone,\n")
+    check("table", json.loads(run("table", "--import", scratch / "old.csv", "--json")), "table of imported rows")
     listed = run("list", "--db", scratch / "x.db", "--json")
     check_lines("list", listed, "list")
     sweep = json.loads(listed)["sweep"]
+    both = json.loads(run("table", "--db", scratch / "x.db", "--sweep", sweep, "--import", scratch / "old.csv", "--json"))
+    check("table", both, "table with imported rows")
     check("fsck", json.loads(run("fsck", "--db", scratch / "x.db", "--json")), "fsck")
     check("explain", json.loads(run("explain", "--db", scratch / "x.db", "--sweep", sweep, "--model", model.name,
                                     "--item", 1, "--json")), "explain")
