@@ -44,7 +44,7 @@ class ReportCommands : public ::testing::Test {
         {"benchmarks",
          {{{"spec", "gsm8k_demo"}, {"limit", 6}, {"max_new_tokens", 48}},
           // Beyond any context: finished without a score.
-          {{"spec", "gsm8k_demo"}, {"limit", 2}, {"max_new_tokens", 1000000000}, {"metrics", {"gsm8k.robust"}}}}},
+          {{"spec", "gsm8k_demo"}, {"limit", 2}, {"max_new_tokens", 1048576}, {"metrics", {"gsm8k.robust"}}}}},
         {"numerics", {{"backend", "fake"}}}};
     ASSERT_TRUE(WriteFileAtomic(Path("sweep.json"), sweep.dump()).ok());
     const RunResult run = RunProgram({"iha-eval", "run", "--sweep", Path("sweep.json"), "--models-root", Path("models"),

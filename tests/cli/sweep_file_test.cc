@@ -114,7 +114,8 @@ TEST(SweepFile, ExamplesSubmitWhatTheirLayoutShows) {
     ASSERT_TRUE(spec.ok()) << spec.status();
     EXPECT_THAT(reports::LeftOut(*spec, name), IsEmpty());
     std::set<std::pair<size_t, std::string>> shown;
-    for (const reports::Column& column : reports::ColumnsOf(*spec, name).value()) {
+    const std::vector<reports::Column> columns = reports::ColumnsOf(*spec, name).value();
+    for (const reports::Column& column : columns) {
       EXPECT_TRUE(shown.insert({column.entry, column.metric}).second) << column.header;
     }
     std::set<std::pair<size_t, std::string>> submitted;

@@ -53,7 +53,7 @@ TEST(ImportLmEval, TakesTheColumnOfTheSameRuleAndNoOther) {
   EXPECT_FALSE(table->rows[1].cells[1].cell.value.has_value());  // gsm8k.robust votes: no rule of that tool's
   const std::string md = RenderMarkdown(*table);
   EXPECT_THAT(md, HasSubstr("some/model (imported)"));
-  EXPECT_THAT(md, HasSubstr("imported values without a column here: gsm8k exact\\_match,flexible-extract"));
+  EXPECT_THAT(md, HasSubstr("imported values without a column here: gsm8k exact_match,flexible-extract"));
   const auto alone = BuildImportedTable({*row}, {});
   ASSERT_TRUE(alone.ok()) << alone.status();
   EXPECT_EQ(alone->columns[0].header, "gsm8k exact_match,strict-match");
