@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/errors.h"
 #include "coordinator/store/invariants.h"
+#include "coordinator/store/schema.h"
 #include "tests/coordinator/store_fixture.h"
 
 namespace iha::coordinator {
@@ -54,7 +55,8 @@ TEST(StoreOpen, NewerSchemaIsRefused) {
   }
   const absl::Status opened = OpenSqliteStore({.path = db.path()}).status();
   EXPECT_EQ(opened.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(MessageOf(opened), db.path() + ": schema version 9 is newer than this program's 4; use a newer iha-eval");
+  EXPECT_EQ(MessageOf(opened), fmt::format("{}: schema version 9 is newer than this program's {}; use a newer iha-eval",
+                                           db.path(), SchemaVersion()));
   EXPECT_EQ(OpenSqliteStoreReadOnly(db.path()).status(), opened);
 }
 
