@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -29,34 +31,52 @@ std::string TextOf(const Generation& generation, bool drawn) {
   return choices.has_value() ? choices->dump(1, ' ', false, nlohmann::json::error_handler_t::replace) : generation.text;
 }
 
+using ByItem = std::map<int64_t, reports::ShownSample>;
+
+// The first `items` of each kind of one job.
+struct Candidates {
+  int64_t samples = 0;  // that the job has
+  ByItem wrong;
+  ByItem right;
+};
+
+// Half of `items` of each kind; what one kind lacks the other fills. In order of the items.
+std::vector<reports::ShownSample> Chosen(Candidates found, int64_t items) {
+  const int64_t right = std::min(std::ssize(found.right), std::max(items / 2, items - std::ssize(found.wrong)));
+  const int64_t wrong = std::min(std::ssize(found.wrong), items - right);
+  ByItem chosen(found.right.begin(), std::next(found.right.begin(), right));
+  chosen.insert(found.wrong.begin(), std::next(found.wrong.begin(), wrong));
+  std::vector<reports::ShownSample> shown;
+  for (auto& [index, sample] : chosen) shown.push_back(std::move(sample));
+  return shown;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<reports::SampleGroup>> ShownSamples(coordinator::Store& store, const SweepId& sweep,
                                                                int64_t items) {
-  std::map<std::pair<size_t, size_t>, reports::SampleGroup> groups;
-  std::map<std::pair<size_t, size_t>, std::pair<int64_t, int64_t>> taken;  // wrong, right
+  std::map<std::pair<size_t, size_t>, Candidates> jobs;
   IHA_RETURN_IF_ERROR(coordinator::ReadSamples(store, sweep, [&](const coordinator::SampleRow& row) {
-    const JobSpec& job = row.job.spec;
-    const std::pair key(static_cast<size_t>(job.model_index), static_cast<size_t>(job.entry_index));
     if (row.item.samples.empty()) return absl::OkStatus();
-    reports::SampleGroup& group = groups[key];
-    group.row = key.first;
-    group.entry = key.second;
-    group.total += static_cast<int64_t>(row.item.samples.size());
+    const JobSpec& job = row.job.spec;
+    Candidates& found = jobs[{static_cast<size_t>(job.model_index), static_cast<size_t>(job.entry_index)}];
+    found.samples += static_cast<int64_t>(row.item.samples.size());
     const SampleResult& sample = row.item.samples.front();
     const bool right = !sample.grades.empty() && sample.grades.front().score == Score{1, 1};
-    int64_t& count = right ? taken[key].second : taken[key].first;
-    if (count >= (right ? items / 2 : items - items / 2)) return absl::OkStatus();
-    count++;
-    group.shown.push_back({.item_id = row.item.item_id,
-                           .sample = 0,
-                           .text = TextOf(row.generations.front(), job.entry.sampling.draws()),
-                           .verdict = VerdictOf(sample)});
+    if (std::ssize(right ? found.right : found.wrong) >= items) return absl::OkStatus();
+    (right ? found.right : found.wrong)[row.item.index] = {
+        .item_id = row.item.item_id,
+        .sample = 0,
+        .text = TextOf(row.generations.front(), job.entry.sampling.draws()),
+        .verdict = VerdictOf(sample)};
     return absl::OkStatus();
   }));
-  std::vector<reports::SampleGroup> out;
-  for (auto& [key, group] : groups) out.push_back(std::move(group));
-  return out;
+  std::vector<reports::SampleGroup> groups;
+  for (auto& [key, found] : jobs) {
+    groups.push_back(
+        {.row = key.first, .entry = key.second, .total = found.samples, .shown = Chosen(std::move(found), items)});
+  }
+  return groups;
 }
 
 }  // namespace iha::cli

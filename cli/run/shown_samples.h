@@ -12,7 +12,8 @@ namespace iha::cli {
 
 inline constexpr int64_t kShownSamples = 12;
 
-// Of each job the first samples of its first items: as many that the first metric holds wrong as right, `items` in all.
+// Of each job the first samples of its first items: as many that the first metric holds wrong as right, where there
+// are, `items` in all.
 // Errors: those of coordinator::ReadSamples.
 absl::StatusOr<std::vector<reports::SampleGroup>> ShownSamples(coordinator::Store& store, const SweepId& sweep,
                                                                int64_t items);

@@ -149,6 +149,7 @@ TEST_F(ReportCommands, LmEvalFilesGoOutAndComeBack) {
     ASSERT_EQ(table["rows"].size(), 3u);
     EXPECT_THAT(table["rows"][2]["imported"].get<std::string>(), StartsWith("lm-evaluation-harness"));
     for (size_t c = 0; c < table["columns"].size(); c++) {
+      if (table["columns"][c]["entry"] != 0) continue;  // the benchmark's second entry is a task of its own there
       EXPECT_EQ(table["rows"][2]["cells"][c]["value_exact"], own["rows"][0]["cells"][c]["value_exact"]) << path;
     }
   }
