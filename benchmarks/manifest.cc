@@ -21,7 +21,13 @@ constexpr std::string_view kMathSource = "openai/prm800k @ 7ecc7947";
 constexpr std::string_view kHumanEvalSource = "openai/human-eval @ 6d43fb98";
 constexpr std::string_view kMbppSource = "google-research/google-research, mbpp/";
 
-constexpr std::array<DataFile, 9> kManifest = {{
+constexpr std::string_view kRulerSource = "NVIDIA/RULER @ c3f5e3b4";
+constexpr std::string_view kPunktSource = "nltk_data, english punkt_tab";
+constexpr std::string_view kWonderwordsSource = "mrmaxguns/wonderwordsmodule @ 5dfa4555 (3.0.1)";
+constexpr std::string_view kSquadSource = "SQuAD, the paragraphs and questions that the data root's SOURCE.md names";
+constexpr std::string_view kHotpotSource = "HotpotQA dev distractor, rows 1-100";
+
+constexpr std::array<DataFile, 20> kManifest = {{
     {"gsm8k/test.jsonl", 749738, "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
      "grade_school_math/data/test.jsonl", kGsm8kSource},
     {"gsm8k/train.jsonl", 4166206, "17f347dc51477c50d4efb83959dbb7c56297aba886e5544ee2aaed3024813465",
@@ -40,6 +46,29 @@ constexpr std::array<DataFile, 9> kManifest = {{
      kMbppSource},
     {"mbpp/sanitized-mbpp.json", 278372, "8ac32b2799150228e2d745aed09c870b7e4444246d4727d1004576207ef40769",
      "mbpp/sanitized-mbpp.json", kMbppSource},
+    {"ruler/PaulGrahamEssays.json", 3108596, "1af094ff36d47893ea3c09cc570038053b711a9ba728c9d2dca036dbb231fa41",
+     "scripts/data/synthetic/json/PaulGrahamEssays.json", kRulerSource},
+    {"ruler/punkt_tab/abbrev_types.txt", 619, "92a3e070f43d9b4c5534758ca40ad7343b04e7e29bfe0c2eb658a39445a4f779",
+     "tokenizers/punkt_tab/english/abbrev_types.txt", kPunktSource},
+    {"ruler/punkt_tab/collocations.tab", 594, "8e2da1225e4dd2cc9dba261ee231ccb134859e21b46006e7f472c5ee269af0cf",
+     "tokenizers/punkt_tab/english/collocations.tab", kPunktSource},
+    {"ruler/punkt_tab/ortho_context.tab", 236303, "4bbcca25ed3d3f06c02402abf8419b9f033b8adc06e7b482eca4e45f81a5dc4c",
+     "tokenizers/punkt_tab/english/ortho_context.tab", kPunktSource},
+    {"ruler/punkt_tab/sent_starters.txt", 241, "f3f8535483e1dba487241b764945168123bca3209a9645e59acd1225dc76edac",
+     "tokenizers/punkt_tab/english/sent_starters.txt", kPunktSource},
+    {"ruler/wonderwords/nounlist.txt", 54752, "8d88b3ebc2e2969ed92ebe49cdb0c8a87c2ad3b27493d7afdff608f2e51c5bc9",
+     "wonderwords/assets/nounlist.txt", kWonderwordsSource},
+    {"ruler/wonderwords/adjectivelist.txt", 7403, "66814d46b7e292c83e839d12fe2fa083c8f66779b14b294e1be4e1342c5d4131",
+     "wonderwords/assets/adjectivelist.txt", kWonderwordsSource},
+    {"ruler/wonderwords/verblist.txt", 6967, "9fbf5e4e69b8869aebd88e6d545312ff9f878a747327ede5f6dbbba5c27b08ad",
+     "wonderwords/assets/verblist.txt", kWonderwordsSource},
+    {"ruler/qa/squad-dev-merged.json", 1686061, "fedb62f4f7bf759cb285a1a04dc08c0e410ef014677821d0bd534a5162bec57b",
+     "ruler/qa/squad-dev-merged.json", kSquadSource},
+    {"ruler/qa/hotpot_dev_distractor_first100.json", 644044,
+     "191b39321939a0cbdbf9b4e4d637bd73039e3d54766fd8b7b1a2b8f62dedcc73", "ruler/qa/hotpot_dev_distractor_first100.json",
+     kHotpotSource},
+    {"ruler/english_words.json", 8564991, "affcd6d45fdf3cc843d585c99c97ad615094e760e6c4756b654bab6c73bc2eca",
+     "scripts/data/synthetic/json/english_words.json", kRulerSource, /*optional=*/true},
 }};
 
 constexpr std::string_view kHowToImport =

@@ -21,6 +21,7 @@ struct DataFile {
   std::string_view sha256;          // hex
   std::string_view publisher_path;  // where its publisher's repository has it
   std::string_view source;          // publisher and revision, for messages
+  bool optional = false;            // a data root may lack it: what needs it says so
 };
 
 std::span<const DataFile> DataManifest();

@@ -1,5 +1,7 @@
 #include "benchmarks/python_random.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -7,10 +9,14 @@
 
 namespace iha::benchmarks {
 
-PythonRandom::PythonRandom(uint64_t seed) {
-  std::vector<uint32_t> key = {static_cast<uint32_t>(seed)};
-  if (seed >> 32 != 0) key.push_back(static_cast<uint32_t>(seed >> 32));
-  InitGenRand(19650218u);
+Mt19937::Mt19937(uint32_t seed) {
+  state_[0] = seed;
+  for (size_t i = 1; i < kSize; ++i) {
+    state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + static_cast<uint32_t>(i);
+  }
+}
+
+Mt19937::Mt19937(std::span<const uint32_t> key) : Mt19937(19650218u) {
   const auto key_size = static_cast<int>(key.size());
   int i = 1, j = 0;
   const auto mixed = [&](int at, uint32_t factor) {
@@ -35,15 +41,7 @@ PythonRandom::PythonRandom(uint64_t seed) {
   state_[0] = 0x80000000u;
 }
 
-void PythonRandom::InitGenRand(uint32_t seed) {
-  state_[0] = seed;
-  for (size_t i = 1; i < kSize; ++i) {
-    state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + static_cast<uint32_t>(i);
-  }
-  index_ = kSize;
-}
-
-void PythonRandom::Refill() {
+void Mt19937::Refill() {
   constexpr size_t kShift = 397;
   for (size_t i = 0; i < kSize; ++i) {
     const uint32_t y = (state_[i] & 0x80000000u) | (state_[(i + 1) % kSize] & 0x7fffffffu);
@@ -52,13 +50,56 @@ void PythonRandom::Refill() {
   index_ = 0;
 }
 
-uint32_t PythonRandom::NextUint32() {
+uint32_t Mt19937::Next() {
   if (index_ >= kSize) Refill();
   uint32_t y = state_[static_cast<size_t>(index_++)];
   y ^= y >> 11;
   y ^= (y << 7) & 0x9d2c5680u;
   y ^= (y << 15) & 0xefc60000u;
   return y ^ (y >> 18);
+}
+
+namespace {
+
+std::vector<uint32_t> SeedKey(uint64_t seed) {
+  std::vector<uint32_t> key = {static_cast<uint32_t>(seed)};
+  if (seed >> 32 != 0) key.push_back(static_cast<uint32_t>(seed >> 32));
+  return key;
+}
+
+}  // namespace
+
+PythonRandom::PythonRandom(uint64_t seed) : generator_(SeedKey(seed)) {}
+
+double PythonRandom::Unit() {
+  const uint32_t a = NextUint32() >> 5, b = NextUint32() >> 6;
+  return (a * 67108864.0 + b) / 9007199254740992.0;
+}
+
+std::string PythonRandom::Choices(std::string_view alphabet, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += alphabet[static_cast<size_t>(Unit() * static_cast<double>(alphabet.size()))];
+  return text;
+}
+
+std::string PythonRandom::Uuid4() {
+  uint64_t low = NextUint32();
+  low |= uint64_t{NextUint32()} << 32;
+  uint64_t high = NextUint32();
+  high |= uint64_t{NextUint32()} << 32;
+  low = (low & ~(uint64_t{3} << 62)) | uint64_t{1} << 63;      // the variant of RFC 4122
+  high = (high & ~(uint64_t{0xF} << 12)) | uint64_t{4} << 12;  // version 4
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xFFFF, high & 0xFFFF, low >> 48,
+                     low & 0xFFFFFFFFFFFF);
+}
+
+int64_t NumpyRandom::RandInt(int64_t low, int64_t high) {
+  const auto range = static_cast<uint32_t>(high - 1 - low);
+  if (range == 0) return low;  // draws nothing
+  const auto mask = static_cast<uint32_t>((uint64_t{1} << std::bit_width(range)) - 1);
+  uint32_t value = generator_.Next() & mask;
+  while (value > range) value = generator_.Next() & mask;
+  return low + value;
 }
 
 uint32_t PythonRandom::RandBelow(uint32_t bound) {

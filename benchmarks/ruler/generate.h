@@ -25,9 +25,9 @@
 
 namespace iha::benchmarks::ruler {
 
+class Texts;  // texts.h
+
 enum class Mode { kOfficial, kSeeded };
-// How essays are cut into sentences: NLTK's Punkt, or behind ". ", "! " and "? ".
-enum class Sentences { kPunkt, kSimple };
 
 // Changes when a row may change: part of RowsDigest.
 inline constexpr int kGeneratorVersion = 1;
@@ -41,6 +41,10 @@ struct RulerOptions {
   ChatTexts chat = {};                                              // templates.h: MakeChatTexts
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer = nullptr;  // null: words between white space are the tokens
   std::string data_root;
+  std::shared_ptr<Texts> texts = nullptr;  // of `data_root`, to be shared by several generators; null: its own
+  // official: as many rows are made at least when the first is asked for, so that ranges of one file need no second
+  // run.
+  int64_t samples = 0;
   std::string cache_dir = "";  // where official rows are kept; "" = nowhere. Made if need be.
   int threads = 1;             // seeded only
 };

@@ -17,6 +17,8 @@ namespace iha::benchmarks::ruler {
 enum class Family { kNiah, kVt, kCwe, kFwe, kQa };
 // What the needles of a niah task lie in: sentences of essays, lines of one fixed text, lines of other needles.
 enum class HaystackKind { kEssay, kNoise, kNeedle };
+// How essays are cut into sentences: NLTK's Punkt, or behind ". ", "! " and "? ".
+enum class Sentences { kPunkt, kSimple };
 enum class QaSource { kSquad, kHotpot };
 // string_match_all: the mean over references of "is part of the prediction"; string_match_part: the best of them.
 enum class Match { kAll, kPart };

@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "benchmarks/ruler/text.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
@@ -49,6 +50,11 @@ absl::StatusOr<ChatTexts> ModelTexts(const tokenizer::Tokenizer* tokenizer) {
                    .before = text.substr(0, at),
                    .after = text.substr(at + kPlace.size()),
                    .own_special_tokens = true};
+}
+
+std::string_view NeedleType(const Task& task, bool singular) {
+  if (task.niah.uuid_values) return singular ? "uuid" : "uuids";
+  return singular ? "number" : "numbers";
 }
 
 }  // namespace
@@ -108,6 +114,31 @@ std::string_view AnswerPrefix(const Task& task) {
       return " Answer:";
   }
   return "";
+}
+
+PromptParts MakePromptParts(const Task& task, const ChatTexts& chat, bool keep_chat) {
+  const bool one_answer = task.family == Family::kNiah && task.niah.values * task.niah.queries == 1;
+  const auto words = [&](std::string text) {
+    if (one_answer) {
+      text = Replaced(text, "Some", "A");
+      text = Replaced(text, "are all", "is");
+      text = Replaced(text, "are", "is");
+      text = Replaced(text, "answers", "answer");
+    }
+    return text;
+  };
+  const std::string task_text(TaskText(task)), prefix(AnswerPrefix(task));
+  std::string text = keep_chat ? chat.before + words(task_text) + chat.after + words(prefix)
+                               : words(chat.before + task_text + chat.after + prefix);
+  if (task.family == Family::kNiah) text = Replaced(text, "{type}", NeedleType(task, one_answer));
+  constexpr std::string_view kContext = "{context}";
+  const size_t at = text.find(kContext);
+  return {.head = text.substr(0, at), .tail = text.substr(at + kContext.size())};
+}
+
+size_t AnswerPrefixAt(const Task& task, std::string_view text) {
+  constexpr size_t kLookedFor = 10;
+  return text.rfind(AnswerPrefix(task).substr(0, kLookedFor));
 }
 
 }  // namespace iha::benchmarks::ruler

@@ -30,4 +30,16 @@ absl::StatusOr<ChatTexts> MakeChatTexts(const std::string& name, const tokenizer
 std::string_view TaskText(const Task& task);
 std::string_view AnswerPrefix(const Task& task);
 
+// A prompt's text before and behind {context}. What is left to fill in: {query}, {num_v}.
+struct PromptParts {
+  std::string head;
+  std::string tail;
+};
+// Of niah tasks with one answer the words become singular. NVIDIA replaces them in the whole prompt, the chat template
+// included ("polite answers" becomes "polite answer"); `keep_chat` leaves that as it is.
+PromptParts MakePromptParts(const Task& task, const ChatTexts& chat, bool keep_chat);
+
+// Where a finished text is cut into input and answer prefix: the last place of the prefix's first ten characters.
+size_t AnswerPrefixAt(const Task& task, std::string_view text);
+
 }  // namespace iha::benchmarks::ruler

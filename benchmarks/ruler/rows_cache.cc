@@ -1,0 +1,120 @@
+#include "benchmarks/ruler/rows_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/file.h"
+#include "common/status_macros.h"
+
+namespace iha::benchmarks::ruler {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kFormat = 1;
+
+// The bytes [begin, begin + size) of a file; nullopt: it has fewer.
+std::optional<std::string> ReadPart(const UniqueFd& fd, int64_t begin, int64_t size) {
+  std::string bytes(static_cast<size_t>(size), '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got =
+        pread(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(begin) + static_cast<off_t>(done));
+    if (got <= 0) return std::nullopt;
+    done += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+std::optional<RowsEnd> ParseEnd(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  const bool exhausted = json.at("kind") == std::string(EndName(EndKind::kDataExhausted));
+  return RowsEnd{.kind = exhausted ? EndKind::kDataExhausted : EndKind::kGeneratorDeadEnd,
+                 .row = json.at("row"),
+                 .cause = json.at("cause")};
+}
+
+}  // namespace
+
+std::optional<RulerRow> ParseRow(std::string_view line, int64_t number) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return RulerRow{.number = number,
+                    .index = json.at("index"),
+                    .input = json.at("input"),
+                    .outputs = json.at("outputs"),
+                    .length = json.at("length"),
+                    .length_w_model_temp = json.at("length_w_model_temp"),
+                    .answer_prefix = json.at("answer_prefix"),
+                    .token_position_answer = json.value("token_position_answer", int64_t{-1})};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+RowsCache::RowsCache(std::string folder, const Digest& digest)
+    : folder_(std::move(folder)), stem_(folder_ + "/" + digest.Hex()) {}
+
+std::optional<RowsCache::Index> RowsCache::ReadIndex() const {
+  const absl::StatusOr<std::string> text = ReadRegularFile(stem_ + ".json");
+  const Json file = text.ok() ? Json::parse(*text, nullptr, false) : Json();
+  try {
+    const Json& rows = file.at("rows");
+    if (file.at("format") != kFormat || file.at("sha256") != Sha256Of(rows.dump()).Hex()) return std::nullopt;
+    Index index{.sizes = rows.at("sizes"), .digests = rows.at("digests"), .end = ParseEnd(rows.at("end"))};
+    if (index.sizes.size() != index.digests.size()) return std::nullopt;
+    return index;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+absl::StatusOr<std::optional<RulerRows>> RowsCache::Read(int64_t first, int64_t count) const {
+  const std::optional<Index> index = ReadIndex();
+  if (!index.has_value()) return std::nullopt;
+  const auto known = static_cast<int64_t>(index->sizes.size());
+  const bool reaches_end = first + count > known;
+  if (reaches_end && !index->end.has_value()) return std::nullopt;
+  const UniqueFd fd(open((stem_ + ".jsonl").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  RulerRows result;
+  if (reaches_end) result.end = index->end;
+  int64_t begin = 0;
+  for (int64_t row = 0; row < std::min(known, first + count); ++row) {
+    const auto i = static_cast<size_t>(row);
+    if (row >= first) {
+      const std::optional<std::string> line = ReadPart(fd, begin, index->sizes[i]);
+      if (!line.has_value() || Sha256Of(*line).Hex() != index->digests[i]) return std::nullopt;
+      std::optional<RulerRow> parsed = ParseRow(*line, row);
+      if (!parsed.has_value()) return std::nullopt;
+      result.rows.push_back(*std::move(parsed));
+    }
+    begin += index->sizes[i] + 1;
+  }
+  return result;
+}
+
+absl::Status RowsCache::Store(const std::vector<std::string>& lines, const std::optional<RowsEnd>& end) const {
+  IHA_RETURN_IF_ERROR(MakeFolders(folder_));
+  Json rows = {{"sizes", Json::array()}, {"digests", Json::array()}, {"end", nullptr}};
+  size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size() + 1;
+  std::string body;
+  body.reserve(bytes);
+  for (const std::string& line : lines) {
+    rows["sizes"].push_back(line.size());
+    rows["digests"].push_back(Sha256Of(line).Hex());
+    body += line;
+    body += '\n';
+  }
+  if (end.has_value())
+    rows["end"] = {{"kind", std::string(EndName(end->kind))}, {"row", end->row}, {"cause", end->cause}};
+  IHA_RETURN_IF_ERROR(WriteFileAtomic(stem_ + ".jsonl", body));
+  const Json file = {{"format", kFormat}, {"sha256", Sha256Of(rows.dump()).Hex()}, {"rows", rows}};
+  return WriteFileAtomic(stem_ + ".json", file.dump() + "\n");
+}
+
+}  // namespace iha::benchmarks::ruler
