@@ -1,12 +1,12 @@
 #include "benchmarks/reasoning/code_benchmark.h"
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <utility>
 
 #include "benchmarks/graders/graders.h"
 #include "common/errors.h"
+#include "common/parallel.h"
 #include "common/status_macros.h"
 
 namespace iha::benchmarks {
@@ -94,18 +94,12 @@ class CodeBenchmark final : public Benchmark {
   void JudgeAll(const CodeTask& task, Verdicts& verdicts) const {
     CodeJudge* const judge = graders_->code_judge();
     if (judge == nullptr) return;
-    std::vector<std::future<void>> running;
-    for (auto& [asked, verdict] : verdicts) {
-      const auto policy = verdicts.size() > 1 && judge->parallel() > 1 ? std::launch::async : std::launch::deferred;
-      running.push_back(std::async(policy, [&task, judge, &candidate = asked.first, rule = asked.second,
-                                            &verdict = verdict] { verdict = judge->Judge(task, candidate, rule); }));
-      // As many at a time as the judge takes.
-      if (running.size() >= static_cast<size_t>(judge->parallel())) {
-        running.front().get();
-        running.erase(running.begin());
-      }
-    }
-    for (std::future<void>& run : running) run.get();
+    std::vector<Verdicts::iterator> all;
+    for (auto at = verdicts.begin(); at != verdicts.end(); ++at) all.push_back(at);
+    InParallel(all.size(), static_cast<size_t>(judge->parallel()), [&](size_t i) {
+      const auto& [candidate, rule] = all[i]->first;
+      all[i]->second = judge->Judge(task, candidate, rule);
+    });
   }
 
   const CodeProtocol protocol_;

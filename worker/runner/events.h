@@ -33,7 +33,14 @@ struct LeaseEnded {
   Fence fence;
 };
 
-using Event = std::variant<SampleDone, ItemCommitted, LeaseEnded>;
+// An item could not be graded. From a thread of the finisher.
+struct ItemFailed {
+  ShardId shard{};
+  Fence fence;
+  absl::Status status;
+};
+
+using Event = std::variant<SampleDone, ItemCommitted, LeaseEnded, ItemFailed>;
 using EventQueue = BoundedQueue<Event>;
 
 }  // namespace iha::worker

@@ -137,7 +137,10 @@ void Outbox::CommitShard(std::span<OutboxItem> items) {
                              .items = {}};
   for (const OutboxItem& item : items) {
     request.items.push_back(item.result);
-    if (item.telemetry.has_value()) request.telemetry = item.telemetry;  // the latest
+    if (!item.telemetry.has_value()) continue;
+    // The latest: items that were graded side by side have overtaken each other.
+    const bool later = !request.telemetry.has_value() || request.telemetry->sequence < item.telemetry->sequence;
+    if (later) request.telemetry = item.telemetry;
   }
   absl::StatusOr<CommitItemsReply> reply = Internal("not sent");
   const absl::Status status = WithRetries([&] {

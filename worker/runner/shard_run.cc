@@ -24,16 +24,16 @@ scoring::ChoiceScore ScoreOf(const engine::GenerationResult& result) {
 }  // namespace
 
 absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
-                             engine::Engine& engine, EventQueue& events, Outbox& outbox) {
-  for (const int64_t index : grant_.missing) {
+                             engine::Engine& engine, EventQueue& events, ItemFinisher& finisher) {
+  for (const int64_t index : grant_->missing) {
     IHA_ASSIGN_OR_RETURN(ItemWork work,
-                         PrepareItem(grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));
+                         PrepareItem(*grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));
     items_.push_back(std::move(work));
   }
   IHA_RETURN_IF_ERROR(FetchKnown(api));
   for (size_t i = 0; i < items_.size(); i++) {
     if (items_[i].complete()) {
-      IHA_RETURN_IF_ERROR(Send(items_[i], std::nullopt, outbox));
+      IHA_RETURN_IF_ERROR(Finish(items_[i], std::nullopt, finisher));
     } else {
       IHA_RETURN_IF_ERROR(Submit(i, engine, model, events));
     }
@@ -76,7 +76,7 @@ absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedM
     if (work.samples[sample].has_value()) continue;
     engine::GenerationRequest request;
     request.prompt = work.prompt;
-    request.sampling = grant_.job.entry.sampling;
+    request.sampling = grant_->job.entry.sampling;
     request.sample_index = static_cast<int32_t>(sample);
     request.stops = work.stops;
     request.eos = model.eos;
@@ -87,7 +87,7 @@ absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedM
 
 absl::Status ShardRun::SubmitOne(size_t item, size_t sample, engine::GenerationRequest request, engine::Engine& engine,
                                  EventQueue& events) {
-  auto id = engine.Submit(std::move(request), [&events, shard = grant_.shard, fence = grant_.fence, item,
+  auto id = engine.Submit(std::move(request), [&events, shard = grant_->shard, fence = grant_->fence, item,
                                                sample](engine::GenerationResult result) {
     events.WaitPush(
         SampleDone{.shard = shard, .fence = fence, .item = item, .sample = sample, .result = std::move(result)});
@@ -101,7 +101,7 @@ absl::Status ShardRun::SubmitOne(size_t item, size_t sample, engine::GenerationR
   return absl::OkStatus();
 }
 
-absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, Outbox& outbox) {
+absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, ItemFinisher& finisher) {
   waiting_--;
   ItemWork& work = items_[done.item];
   if (!done.result.status.ok()) {
@@ -111,7 +111,7 @@ absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, Outbox&
   IHA_FAULT_POINT("worker.sample.done");
   if (!work.choices.empty()) {
     work.AddScore(done.sample, ScoreOf(done.result));
-    return work.complete() ? Send(work, std::move(telemetry), outbox) : absl::OkStatus();
+    return work.complete() ? Finish(work, std::move(telemetry), finisher) : absl::OkStatus();
   }
   work.samples[done.sample] = Generation{.key = work.keys[done.sample],
                                          .tokens = std::move(done.result.tokens),
@@ -120,32 +120,11 @@ absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, Outbox&
                                          .prompt_tokens = done.result.prompt_tokens};
   work.fresh[done.sample] = true;
   if (!work.complete()) return absl::OkStatus();
-  return Send(work, std::move(telemetry), outbox);
+  return Finish(work, std::move(telemetry), finisher);
 }
 
-absl::Status ShardRun::Send(ItemWork& work, std::optional<JobTelemetry> telemetry, Outbox& outbox) {
-  OutboxItem item{.shard = grant_.shard,
-                  .fence = grant_.fence,
-                  .job = grant_.job_id,
-                  .generations = {},
-                  .result = {},
-                  .regrade = {},
-                  .telemetry = std::move(telemetry)};
-  IHA_ASSIGN_OR_RETURN(item.result, FinishItem(grant_.job, *benchmark_, work));
-  std::vector<std::string> texts;
-  for (size_t sample = 0; sample < work.samples.size(); sample++) {
-    texts.push_back(work.samples[sample]->text);
-    if (work.fresh[sample]) item.generations.push_back(*std::move(work.samples[sample]));
-  }
-  // The lease may be gone by the time this is called: it holds what it needs.
-  item.regrade = [job = grant_.job, benchmark = benchmark_, texts = std::move(texts)](
-                     const std::vector<Generation>& stored, ItemResult& result) {
-    return RegradeFrom(job, *benchmark, stored, texts, result);
-  };
-  outbox.Push(std::move(item));
-  work.samples.clear();  // the texts live in the outbox now
-  work.samples.shrink_to_fit();
-  return absl::OkStatus();
+absl::Status ShardRun::Finish(ItemWork& work, std::optional<JobTelemetry> telemetry, ItemFinisher& finisher) {
+  return finisher.Finish(grant_, benchmark_, std::move(work), std::move(telemetry));
 }
 
 void ShardRun::Abandon(engine::Engine& engine) {

@@ -13,29 +13,29 @@
 #include "common/coordinator_api.h"
 #include "worker/engine/engine.h"
 #include "worker/runner/events.h"
+#include "worker/runner/item_finisher.h"
 #include "worker/runner/item_work.h"
 #include "worker/runner/model_source.h"
-#include "worker/runner/outbox.h"
 
 namespace iha::worker {
 
 class ShardRun {
  public:
   ShardRun(LeaseGrant grant, std::shared_ptr<const benchmarks::Benchmark> benchmark)
-      : grant_(std::move(grant)), benchmark_(std::move(benchmark)) {}
+      : grant_(std::make_shared<const LeaseGrant>(std::move(grant))), benchmark_(std::move(benchmark)) {}
 
   // Renders the missing items, fetches the generations that are known already and submits the rest. Items that need no
-  // generation go to the outbox at once. An error leaves nothing queued but what Abandon cancels.
+  // generation are finished at once. An error leaves nothing queued but what Abandon cancels.
   absl::Status Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
-                     engine::Engine& engine, EventQueue& events, Outbox& outbox);
-  // Takes a sample in; the item's last one sends it to the outbox. An error fails the lease.
+                     engine::Engine& engine, EventQueue& events, ItemFinisher& finisher);
+  // Takes a sample in; with the last one the item is finished. An error fails the lease.
   // `telemetry` goes along with that item.
-  absl::Status OnSample(SampleDone done, JobTelemetry telemetry, Outbox& outbox);
+  absl::Status OnSample(SampleDone done, JobTelemetry telemetry, ItemFinisher& finisher);
   // Stops generating; results that still arrive are ignored by the caller (the lease is gone).
   void Abandon(engine::Engine& engine);
 
-  const LeaseGrant& grant() const { return grant_; }
-  bool Is(ShardId shard, Fence fence) const { return grant_.shard == shard && grant_.fence == fence; }
+  const LeaseGrant& grant() const { return *grant_; }
+  bool Is(ShardId shard, Fence fence) const { return grant_->shard == shard && grant_->fence == fence; }
   // Items handed to the outbox and answered.
   void OnCommitted() { committed_++; }
   bool AllCommitted() const { return committed_ == items_.size(); }
@@ -48,9 +48,9 @@ class ShardRun {
   // One request, whose result comes back as that of `sample`, or of that choice.
   absl::Status SubmitOne(size_t item, size_t sample, engine::GenerationRequest request, engine::Engine& engine,
                          EventQueue& events);
-  absl::Status Send(ItemWork& work, std::optional<JobTelemetry> telemetry, Outbox& outbox);
+  absl::Status Finish(ItemWork& work, std::optional<JobTelemetry> telemetry, ItemFinisher& finisher);
 
-  const LeaseGrant grant_;
+  const std::shared_ptr<const LeaseGrant> grant_;
   const std::shared_ptr<const benchmarks::Benchmark> benchmark_;
   std::vector<ItemWork> items_;
   std::vector<engine::SequenceId> sequences_;

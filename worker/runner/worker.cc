@@ -121,6 +121,8 @@ absl::Status Worker::Unserved(const std::vector<std::string>& wanted) const {
 absl::Status Worker::Run() {
   outbox_ = std::make_unique<Outbox>(api_, options_.id, options_.incarnation, clock_, events_,
                                      [this] { return stopping_.load(); });
+  benchmarks::CodeJudge* const judge = options_.graders == nullptr ? nullptr : options_.graders->code_judge();
+  finisher_ = std::make_unique<ItemFinisher>(*outbox_, events_, judge == nullptr ? 1 : judge->parallel());
   absl::Status status = Register();
   while (status.ok() && !stopping_.load()) {
     if (keeper_->TakeNotRegistered()) status = Register();
@@ -135,6 +137,7 @@ absl::Status Worker::Run() {
   DrainLeases(status.ok() ? options_.drain : absl::ZeroDuration());
   events_.Close();  // nobody takes any more: who has one to push must not wait for room
   engine_.reset();
+  finisher_.reset();
   outbox_.reset();
   keeper_.reset();
   return status;
@@ -229,7 +232,7 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
     }
     status = Load(run.grant());
     const bool loaded = status.ok();
-    if (loaded) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *outbox_);
+    if (loaded) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *finisher_);
     const bool too_large = status.code() == absl::StatusCode::kResourceExhausted;
     // Otherwise the next shards of this model would be pulled and failed one after another.
     if (!loaded || too_large) Disown(run.grant().job.model.name, status);
@@ -271,7 +274,7 @@ void Worker::Handle(SampleDone done) {
   ShardRun* run = Find(done.shard, done.fence);
   if (run == nullptr) return;  // the lease is gone; so is the need
   JobTelemetry telemetry = ledger_.Account(run->grant().job_id, engine::TelemetryOf(engine_->counters()));
-  const absl::Status status = run->OnSample(std::move(done), std::move(telemetry), *outbox_);
+  const absl::Status status = run->OnSample(std::move(done), std::move(telemetry), *finisher_);
   if (!status.ok()) Fail(*run, status);
 }
 
@@ -300,6 +303,10 @@ void Worker::Handle(const LeaseEnded& ended) {
   Log(fmt::format("shard {}: the lease has ended", static_cast<int64_t>(ended.shard)));
   if (engine_ != nullptr) run->Abandon(*engine_);
   Drop(ended.shard, ended.fence);
+}
+
+void Worker::Handle(const ItemFailed& failed) {
+  if (ShardRun* const run = Find(failed.shard, failed.fence)) Fail(*run, failed.status);
 }
 
 void Worker::Fail(ShardRun& run, const absl::Status& status) {

@@ -21,6 +21,7 @@
 #include "common/coordinator_api.h"
 #include "worker/engine/engine.h"
 #include "worker/runner/events.h"
+#include "worker/runner/item_finisher.h"
 #include "worker/runner/lease_keeper.h"
 #include "worker/runner/model_source.h"
 #include "worker/runner/outbox.h"
@@ -76,6 +77,7 @@ class Worker {
   void Handle(SampleDone done);
   void Handle(ItemCommitted committed);
   void Handle(const LeaseEnded& ended);
+  void Handle(const ItemFailed& failed);
   void Fail(ShardRun& run, const absl::Status& status);
   void Release(const ShardRun& run, ReleaseReason reason, const absl::Status& status);
   void Drop(ShardId shard, Fence fence);
@@ -111,6 +113,7 @@ class Worker {
   LoadedModel loaded_;
   std::unique_ptr<benchmarks::PromptEncoder> encoder_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<ItemFinisher> finisher_;  // pushes to outbox_
   std::unique_ptr<LeaseKeeper> keeper_;
   std::list<ShardRun> runs_;
   TelemetryLedger ledger_;

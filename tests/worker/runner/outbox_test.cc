@@ -129,7 +129,7 @@ TEST(Outbox, OfOneLeasesItemsTheLatestTelemetryGoesAlong) {
       outbox.Push(std::move(item));
     };
     push(0);  // a batch of its own, or the head of the next one: nothing was generated for it
-    for (const int64_t sequence : {3, 5, 8, 0}) push(sequence);
+    for (const int64_t sequence : {3, 8, 5, 0}) push(sequence);
     api.open.Notify();
   }
   EXPECT_EQ(api.committed.size(), 5u);
