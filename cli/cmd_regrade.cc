@@ -1,12 +1,15 @@
 // regrade: a sweep's stored texts through this program's graders; new rows beside the old ones.
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "benchmarks/graders/graders.h"
+#include "benchmarks/graders/tool_judge.h"
 #include "cli/command.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/ingest/regrade.h"
@@ -24,8 +27,42 @@ using coordinator::RegradedMetric;
 struct Flags {
   std::string db;
   std::string sweep;
+  int jobs = 0;  // 0 = all cores
   bool json = false;
 };
+
+// Starts iha-tool with the first benchmark of programs: most sweeps have none. Thread: asked by main before it grades.
+class LazyToolJudge final : public benchmarks::CodeJudge {
+ public:
+  LazyToolJudge(std::string tool, int jobs) : tool_(std::move(tool)), jobs_(jobs) {}
+
+  absl::Status Ready() override {
+    if (judge_ == nullptr) {
+      IHA_ASSIGN_OR_RETURN(judge_, benchmarks::ToolJudge::Start(tool_, jobs_));
+    }
+    return judge_->Ready();
+  }
+  absl::StatusOr<benchmarks::CodeVerdict> Judge(const benchmarks::CodeTask& task, const std::string& candidate,
+                                                benchmarks::CodeRule rule) override {
+    return judge_->Judge(task, candidate, rule);
+  }
+  int parallel() const override { return judge_ == nullptr ? 1 : judge_->parallel(); }
+
+ private:
+  const std::string tool_;
+  const int jobs_;
+  std::unique_ptr<benchmarks::ToolJudge> judge_;
+};
+
+// "HumanEval: 12/164 items" in place, on a terminal only.
+std::function<void(const JobSpec&, int64_t, int64_t)> Progress(bool shown) {
+  if (!shown) return {};
+  return [](const JobSpec& job, int64_t done, int64_t items) {
+    std::cerr << TerminalSafe(
+                     fmt::format("{} · {}: {}/{} items", job.model.name, job.entry.benchmark.name, done, items))
+              << (done == items ? "\r\033[K" : "\033[K\r") << std::flush;
+  };
+}
 
 absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Command& command) {
   IHA_ASSIGN_OR_RETURN(const std::string guard, benchmarks::FindMathGuard());
@@ -36,9 +73,11 @@ absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Comma
     IHA_ASSIGN_OR_RETURN(sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   }
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStore({.path = flags.db}));
-  auto graders =
-      std::make_shared<benchmarks::Graders>(benchmarks::GraderOptions{.libraries = command.graders, .guard = guard});
-  return coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)));
+  const auto judge = std::make_shared<LazyToolJudge>(command.program_folder + "/iha-tool", flags.jobs);
+  auto graders = std::make_shared<benchmarks::Graders>(
+      benchmarks::GraderOptions{.libraries = command.graders, .guard = guard, .judge = judge});
+  return coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)),
+                                   {.judge = judge.get(), .progress = Progress(command.progress)});
 }
 
 Json MeanJson(const scoring::Rational& sum, int64_t scored) {
@@ -71,10 +110,9 @@ Json JobJson(const RegradedJob& job) {
 }
 
 void PrintJob(const RegradedJob& job) {
-  const std::string outcome = job.runs_code       ? "not graded again: programs are run by workers only"
-                              : job.after.empty() ? std::string("equal to ") + job.before
-                                                  : fmt::format("{} of {} items differ from {}, stored as {}",
-                                                                job.changed, job.items, job.before, job.after);
+  const std::string outcome = job.after.empty() ? std::string("equal to ") + job.before
+                                                : fmt::format("{} of {} items differ from {}, stored as {}",
+                                                              job.changed, job.items, job.before, job.after);
   std::cout << TerminalSafe(fmt::format("{} · {}: {}", job.job.model.name, job.job.entry.benchmark.name, outcome))
             << "\n";
   for (const RegradedMetric& metric : job.metrics) {
@@ -130,6 +168,8 @@ void AddRegrade(CLI::App& app, Command& command) {
   regrade->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
   regrade->add_option("--data-root", command.data_root, "benchmark data");
   regrade->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
+  regrade->add_option("--jobs", flags->jobs, "programs at a time, of benchmarks that have some; 0 = all cores")
+      ->check(WholeNumber(0, 256));
   regrade->add_flag("--json", flags->json, "JSON Lines: one object a model and benchmark");
   regrade->footer("Example:\n  iha-eval regrade --db out/iha-eval.db --sweep 3f2a");
   regrade->callback([flags, &command] { command.exit_code = RunRegrade(*flags, command); });

@@ -1,9 +1,11 @@
 #include "coordinator/ingest/regrade.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "common/errors.h"
+#include "common/parallel.h"
 #include "common/status_macros.h"
 #include "coordinator/store/snapshot_reader.h"
 
@@ -78,8 +80,37 @@ void Count(const ItemResult& before, const ItemResult& after, RegradedJob& job) 
   }
 }
 
-absl::StatusOr<RegradedJob> RegradeJob(Store& store, const JobRecord& record, const Benchmark& benchmark) {
+// Items wait for programs, which run side by side; what only looks at texts takes turns anyway.
+size_t WidthOf(const Benchmark& benchmark, const RegradeOptions& options) {
+  constexpr int kWaiting = 4;  // items for each place: while a long program runs, others end
+  if (!benchmark.info().runs_code || options.judge == nullptr) return 1;
+  return static_cast<size_t>(kWaiting) * static_cast<size_t>(std::max(1, options.judge->parallel()));
+}
+
+absl::StatusOr<std::vector<ItemResult>> GradedAll(const Benchmark& benchmark, const JobSpec& job,
+                                                  const std::vector<StoredItem>& stored,
+                                                  const RegradeOptions& options) {
+  std::vector<absl::StatusOr<ItemResult>> graded(stored.size(), ItemResult());
+  std::mutex mutex;
+  int64_t done = 0;
+  InParallel(stored.size(), WidthOf(benchmark, options), [&](size_t i) {
+    graded[i] = Graded(benchmark, job, stored[i]);
+    const std::lock_guard lock(mutex);
+    if (options.progress) options.progress(job, ++done, static_cast<int64_t>(stored.size()));
+  });
+  std::vector<ItemResult> items;
+  for (absl::StatusOr<ItemResult>& item : graded) {
+    IHA_RETURN_IF_ERROR(item.status());
+    items.push_back(*std::move(item));
+  }
+  if (benchmark.info().runs_code) IHA_RETURN_IF_ERROR(options.judge->Ready());
+  return items;
+}
+
+absl::StatusOr<RegradedJob> RegradeJob(Store& store, const JobRecord& record, const Benchmark& benchmark,
+                                       const RegradeOptions& options) {
   RegradedJob job{.job = record.spec, .before = record.spec.grader_version, .after = "", .metrics = {}};
+  job.runs_code = benchmark.info().runs_code;
   for (const std::string& metric : record.spec.entry.metrics) job.metrics.emplace_back().metric = metric;
   const std::string& version = benchmark.info().grader_version;
   int gradings = 0;
@@ -91,12 +122,8 @@ absl::StatusOr<RegradedJob> RegradeJob(Store& store, const JobRecord& record, co
     IHA_ASSIGN_OR_RETURN(stored, LoadItems(txn, record.id, job.before));
     return absl::OkStatus();
   }));
-  std::vector<ItemResult> graded;
-  for (const StoredItem& item : stored) {
-    IHA_ASSIGN_OR_RETURN(ItemResult after, Graded(benchmark, record.spec, item));
-    Count(item.item, after, job);
-    graded.push_back(std::move(after));
-  }
+  IHA_ASSIGN_OR_RETURN(const std::vector<ItemResult> graded, GradedAll(benchmark, record.spec, stored, options));
+  for (size_t i = 0; i < stored.size(); ++i) Count(stored[i].item, graded[i], job);
   if (job.items == 0 || (job.changed == 0 && gradings > 0)) return job;
   job.after = NthName(version, gradings + 1);
   IHA_RETURN_IF_ERROR(store.Write([&](WriteTxn& txn) -> absl::Status {
@@ -108,23 +135,29 @@ absl::StatusOr<RegradedJob> RegradeJob(Store& store, const JobRecord& record, co
 
 }  // namespace
 
-absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepId& sweep, const BenchmarkOpener& open) {
+absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepId& sweep, const BenchmarkOpener& open,
+                                                      const RegradeOptions& options) {
   std::vector<JobRecord> jobs;
   IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
     IHA_ASSIGN_OR_RETURN(jobs, txn.Jobs(sweep));
     return absl::OkStatus();
   }));
-  std::vector<RegradedJob> regraded;
+  std::vector<std::unique_ptr<const Benchmark>> opened;
   for (const JobRecord& job : jobs) {
-    IHA_ASSIGN_OR_RETURN(const std::unique_ptr<const Benchmark> benchmark, open(job.spec.entry.benchmark));
-    IHA_RETURN_IF_ERROR(CheckSame(*benchmark, job.spec));
-    if (benchmark->info().runs_code) {
+    IHA_ASSIGN_OR_RETURN(opened.emplace_back(), open(job.spec.entry.benchmark));
+    IHA_RETURN_IF_ERROR(CheckSame(*opened.back(), job.spec));
+    if (opened.back()->info().runs_code && options.judge != nullptr) IHA_RETURN_IF_ERROR(options.judge->Ready());
+  }
+  std::vector<RegradedJob> regraded;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const JobRecord& job = jobs[i];
+    if (opened[i]->info().runs_code && options.judge == nullptr) {
       RegradedJob left{.job = job.spec, .before = job.spec.grader_version, .after = "", .metrics = {}};
       left.runs_code = true;
       regraded.push_back(std::move(left));
       continue;
     }
-    IHA_ASSIGN_OR_RETURN(RegradedJob done, RegradeJob(store, job, *benchmark));
+    IHA_ASSIGN_OR_RETURN(RegradedJob done, RegradeJob(store, job, *opened[i], options));
     regraded.push_back(std::move(done));
   }
   return regraded;

@@ -31,6 +31,7 @@ int Main(int argc, char** argv) {
   }
 #ifdef IHA_HAVE_SANDBOX
   AddScore(app, tool);
+  AddJudge(app, tool);
 #endif
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   return ExitCodeAfterOutput(app, tool.exit_code);

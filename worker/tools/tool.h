@@ -41,6 +41,7 @@ void AddGenerate(CLI::App& app, Tool& tool);
 void AddLogits(CLI::App& app, Tool& tool);
 void AddCheckOracle(CLI::App& app, Tool& tool);
 void AddScore(CLI::App& app, Tool& tool);  // only in builds with libseccomp
+void AddJudge(CLI::App& app, Tool& tool);  // the same
 void AddUpcycle(CLI::App& app, Tool& tool);
 void AddTorchBackend(CLI::App& app, Tool& tool);
 void AddCudaBackend(CLI::App& app, Tool& tool);
