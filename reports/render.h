@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
 #include "reports/table.h"
 
 namespace iha::reports {
@@ -21,6 +22,9 @@ std::string RenderJson(const Table& table);
 // row its intervals; the legend, notes and entries stand below, digests in comments. Characters that pdflatex has no
 // glyph for are written as [U+XXXX].
 std::string RenderLatex(const Table& table);
+
+// As table.json and run.json list them.
+nlohmann::ordered_json SuspectsJson(const std::vector<Suspect>& suspects);
 
 // By name: md | csv | json | latex | html (without samples). InvalidArgument lists them.
 absl::StatusOr<std::string> Render(const Table& table, const std::string& format);

@@ -67,6 +67,19 @@ std::string BoundDigest(const Digest& digest) { return digest.empty() ? "" : dig
 
 }  // namespace
 
+Json SuspectsJson(const std::vector<Suspect>& suspects) {
+  Json json = Json::array();
+  for (const Suspect& suspect : suspects) {
+    json.push_back({{"model", suspect.model},
+                    {"benchmark", suspect.benchmark},
+                    {"entry", suspect.entry},
+                    {"index", suspect.index},
+                    {"item_id", suspect.item_id},
+                    {"sample", suspect.sample}});
+  }
+  return json;
+}
+
 std::string RenderJson(const Table& table) {
   const Snapshot& p = table.provenance;
   Json json;
@@ -97,6 +110,7 @@ std::string RenderJson(const Table& table) {
     json["rows"].push_back(std::move(out));
   }
   json["notes"] = table.notes;
+  if (!table.suspects.empty()) json["suspects"] = SuspectsJson(table.suspects);
   Json provenance;
   provenance["iha_eval_version"] = p.iha_eval_version;
   provenance["numerics_id"] = p.jobs.empty() ? "" : p.spec.numerics.Id();

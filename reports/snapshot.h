@@ -21,6 +21,7 @@ struct ItemRow {
   int32_t truncated = 0;  // samples that ended by max_new_tokens
   int32_t empty = 0;      // samples whose text (behind its thinking, where that is stripped) is empty or white space
   Digest hash;            // ItemResult::Hash()
+  std::vector<int32_t> suspects = {};  // samples whose program passed by the official rule, unconfirmed; increasing
 };
 
 struct JobRows {

@@ -17,6 +17,7 @@ using scoring::Rational;
 
 // Above this share of truncated or empty samples a reader must be told (protocols: 256-token caps score cut answers).
 constexpr int64_t kWarnPercent = 5;
+constexpr int64_t kMostNamed = 8;  // suspects in a note
 
 absl::StatusOr<size_t> BaselineRow(const std::vector<std::string>& rows, const std::string& wanted) {
   if (wanted.empty()) return 0;
@@ -81,6 +82,33 @@ std::string ShareText(int64_t part, int64_t whole) {
   return fmt::format("{} of {} samples ({} %)", part, whole, Percent(Rational(part, whole), 1));
 }
 
+void AddSuspects(const JobRows& job, Table& table) {
+  for (const ItemRow& item : job.items) {
+    for (const int32_t sample : item.suspects) {
+      table.suspects.push_back({.model = job.spec.model.name,
+                                .benchmark = job.spec.entry.benchmark.name,
+                                .entry = static_cast<size_t>(job.spec.entry_index),
+                                .index = item.index,
+                                .item_id = item.item_id,
+                                .sample = sample});
+    }
+  }
+}
+
+// "3 samples are suspects, ...: HumanEval/2 (sample 0), ...", or "".
+std::string SuspectsText(const Table& table, const std::string& model, size_t entry) {
+  std::string names;
+  int64_t count = 0;
+  for (const Suspect& suspect : table.suspects) {
+    if (suspect.model != model || suspect.entry != entry || ++count > kMostNamed) continue;
+    names += fmt::format("{}{} (sample {})", names.empty() ? "" : ", ", suspect.item_id, suspect.sample);
+  }
+  if (count == 0) return "";
+  if (count > kMostNamed) names += fmt::format(" and {} more (table.json)", count - kMostNamed);
+  return fmt::format("{}, which only the official rule passes: {}",
+                     count == 1 ? "1 sample is a suspect" : fmt::format("{} samples are suspects", count), names);
+}
+
 void AddNotes(Table& table) {
   for (size_t c = 0; c < table.columns.size(); c++) {
     const Column& column = table.columns[c];
@@ -98,6 +126,8 @@ void AddNotes(Table& table) {
       if (first_of_entry && cell.empty * 100 > cell.samples * kWarnPercent) {
         table.notes.push_back(fmt::format("{}: {} are empty", where, ShareText(cell.empty, cell.samples)));
       }
+      const std::string suspects = first_of_entry ? SuspectsText(table, row.model, column.entry) : "";
+      if (!suspects.empty()) table.notes.push_back(fmt::format("{}: {}", where, suspects));
       for (const auto& [reason, count] : cell.unscored) {
         table.notes.push_back(fmt::format("{}: {} of {} items {}", where, count, cell.planned, NameOf(reason)));
       }
@@ -203,6 +233,7 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
               .baseline = "",
               .columns = std::move(columns),
               .rows = {},
+              .suspects = {},
               .notes = LeftOut(snapshot.spec, options.layout),
               .provenance = snapshot};
   for (JobRows& job : table.provenance.jobs) job.items.clear();
@@ -213,6 +244,7 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
     for (size_t e = 0; e < entries; e++) {
       const JobRows& job = snapshot.jobs[m * entries + e];
       cells.push_back(CellsOf(job));
+      AddSuspects(job, table);
       row.weights = job.weights;
       row.tokenizer = job.tokenizer;
     }

@@ -51,12 +51,23 @@ struct TableRow {
   std::optional<scoring::Rational> average_rank;
 };
 
+// A sample that the official rule of its benchmark passes and nothing confirms (docs/contracts/sandbox.md, VER-4).
+struct Suspect {
+  std::string model;
+  std::string benchmark;
+  size_t entry = 0;
+  int64_t index = 0;
+  std::string item_id;
+  int32_t sample = 0;
+};
+
 struct Table {
   std::string layout;
   std::string baseline;  // empty: no deltas
   std::vector<Column> columns;
   std::vector<TableRow> rows;      // in sweep order, imported ones behind them
-  std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, incomplete cells
+  std::vector<Suspect> suspects;   // by row, entry, item, sample
+  std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, suspects, incomplete cells
   Snapshot provenance;             // the snapshot without its item rows
 };
 

@@ -73,12 +73,12 @@ void AppendSamples(const coordinator::SampleRow& row, std::string& out) {
   }
 }
 
-std::string RunJson(const RunRecord& record, const SweepId& sweep) {
+std::string RunJson(const RunRecord& record, const reports::Table& table) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
   Json json;
   json["schema"] = "iha-eval/run/1";
-  json["sweep"] = sweep.Hex();
+  json["sweep"] = table.provenance.sweep.Hex();
   json["iha_eval_version"] = kVersion;
   json["started"] = absl::FormatTime(absl::RFC3339_sec, record.started, absl::UTCTimeZone());
   json["ended"] = absl::FormatTime(absl::RFC3339_sec, record.ended, absl::UTCTimeZone());
@@ -89,6 +89,7 @@ std::string RunJson(const RunRecord& record, const SweepId& sweep) {
   json["threads_per_worker"] = record.threads;
   json["db"] = record.db;
   json["command"] = record.command;
+  json["suspects"] = reports::SuspectsJson(table.suspects);
   json["telemetry"] = ToJson(record.telemetry);
   json["machine_peak"] = record.machine_peak.has_value() ? ToJson(*record.machine_peak) : Json(nullptr);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -118,7 +119,7 @@ absl::StatusOr<reports::Table> WriteOutputs(coordinator::Store& store, const Swe
                                                        {"table.json", reports::RenderJson(table)},
                                                        {"table.html", reports::RenderHtml(table, shown)},
                                                        {"samples.jsonl", samples},
-                                                       {"run.json", RunJson(record, sweep)}};
+                                                       {"run.json", RunJson(record, table)}};
   for (const auto& [name, text] : files) {
     IHA_RETURN_IF_ERROR(WriteFileAtomic(fmt::format("{}/{}", folder, name), text));
   }

@@ -82,6 +82,15 @@ ListOr<reports::ItemRow> SqliteTxn::ItemRows(const JobRecord& job) {
     row.empty = static_cast<int32_t>(samples.GetInt(3));
   }
   IHA_RETURN_IF_ERROR(samples.status());
+  // Metrics of programs are families that end so, and say what became of a program; no answer is called that.
+  Statement suspects = db_.Query(
+      "SELECT DISTINCT item, k FROM grade WHERE job = ? AND grader_version = ? AND extracted = CAST('suspect' AS BLOB)"
+      " AND metric LIKE '%.pass@k' ORDER BY item, k");
+  suspects.Id(job.id.digest).Text(job.spec.grader_version);
+  while (suspects.Row()) {
+    rows[row_of[suspects.GetInt(0)]].suspects.push_back(static_cast<int32_t>(suspects.GetInt(1)));
+  }
+  IHA_RETURN_IF_ERROR(suspects.status());
   if (StripsThinking(job.spec)) IHA_RETURN_IF_ERROR(CountEmptyAnswers(db_, job.id, row_of, rows));
   return rows;
 }
