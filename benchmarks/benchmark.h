@@ -123,6 +123,14 @@ Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
                                                   const std::vector<std::vector<SampleGrade>>& grades);
 
+// What one of `metrics` (as ResolveMetrics gives them) takes: the base metric, and the samples without which it is
+// undefined.
+struct MetricNeeds {
+  std::string base;
+  int64_t samples = 1;
+};
+absl::StatusOr<MetricNeeds> NeedsOf(const std::string& metric);
+
 // What Grade is asked for so that ItemValues has all it needs for `metrics`.
 std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector<std::string>& metrics);
 

@@ -171,6 +171,11 @@ absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>
   return values;
 }
 
+absl::StatusOr<MetricNeeds> NeedsOf(const std::string& metric) {
+  IHA_ASSIGN_OR_RETURN(MetricSpec spec, ParseMetric(metric));
+  return MetricNeeds{.base = std::move(spec.base), .samples = spec.k};
+}
+
 std::vector<MetricInfo> BaseMetrics(const BenchmarkInfo& info, const std::vector<std::string>& metrics) {
   std::vector<std::string> bases;
   for (const std::string& name : metrics) {

@@ -3,6 +3,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "benchmarks/benchmark.h"
 #include "cli/choices_json.h"
 #include "cli/command.h"
@@ -25,13 +27,25 @@ struct Flags {
   std::string db;
   std::string sweep;
   std::string model;
-  int64_t item = 0;
+  std::string item;  // index or id
   int64_t entry = 0;
   std::optional<int64_t> sample;
   std::string grader;
   bool run = false;
   bool json = false;
 };
+
+// Digits are an index; anything else is the id that the benchmark gives the item, whatever the case of its letters.
+absl::StatusOr<int64_t> IndexOf(const std::string& item, const benchmarks::Benchmark& benchmark, int64_t items) {
+  int64_t index = 0;
+  if (absl::SimpleAtoi(item, &index)) return index;
+  for (index = 0; index < std::min(items, benchmark.size()); index++) {
+    if (absl::EqualsIgnoreCase(benchmark.ItemId(index), item)) return index;
+  }
+  return InvalidArgument("--item: found {}; the job has {} items: an index from 0, or an id, {} to {}",
+                         TerminalSafe(item, 80), items, benchmark.ItemId(0),
+                         benchmark.ItemId(std::min(items, benchmark.size()) - 1));
+}
 
 // The prompt is not stored, only the digest of all of them: what is shown again must be what was shown.
 absl::Status AddPrompt(const JobSpec& job, int64_t item, const benchmarks::Benchmark& benchmark, Json& out) {
@@ -112,7 +126,7 @@ absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Be
   const ItemResult& item = *story.item;
   const auto samples = static_cast<int64_t>(item.samples.size());
   if (flags.sample.has_value() && (*flags.sample < 0 || *flags.sample >= samples)) {
-    return InvalidArgument("--sample: found {}; item {} has {} samples, counted from 0", *flags.sample, flags.item,
+    return InvalidArgument("--sample: found {}; item {} has {} samples, counted from 0", *flags.sample, item.index,
                            samples);
   }
   const auto choices =
@@ -122,7 +136,7 @@ absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Be
   out["samples"] = Json::array();
   for (size_t s = 0; s < item.samples.size(); s++) {
     if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;
-    const benchmarks::CodeSample code = benchmark.Code(flags.item, story.generations[s].text);
+    const benchmarks::CodeSample code = benchmark.Code(item.index, story.generations[s].text);
     out["samples"].push_back(SampleJson(item.samples[s], story.generations[s], s, choices, code));
     if (!flags.run) continue;
     if (code.program.empty()) return InvalidArgument("--run: {} has no programs", benchmark.info().name);
@@ -144,8 +158,12 @@ absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Be
 absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root, const std::string& tool) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+  IHA_ASSIGN_OR_RETURN(const coordinator::JobRecord record,
+                       coordinator::FindJob(*store, sweep, flags.model, flags.entry));
+  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(record.spec.entry.benchmark, data_root));
+  IHA_ASSIGN_OR_RETURN(const int64_t index, IndexOf(flags.item, *benchmark, record.spec.items));
   IHA_ASSIGN_OR_RETURN(const coordinator::ItemStory story,
-                       coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, flags.item, flags.grader));
+                       coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, index, flags.grader));
   const JobSpec& job = story.job.spec;
   Json out = {{"sweep", sweep.Hex()},
               {"job", story.job.id.Hex()},
@@ -159,10 +177,9 @@ absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root, con
               {"tokenizer_digest", story.tokenizer.empty() ? "" : story.tokenizer.Hex()},
               {"data_digest", job.data_digest.Hex()},
               {"entry", flags.entry},
-              {"index", flags.item}};
+              {"index", index}};
   out["state"] = NameOf(story.item.has_value() ? story.item->unscored : Unscored::kPending);
-  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(job.entry.benchmark, data_root));
-  IHA_RETURN_IF_ERROR(AddPrompt(job, flags.item, *benchmark, out));
+  IHA_RETURN_IF_ERROR(AddPrompt(job, index, *benchmark, out));
   if (story.item.has_value()) IHA_RETURN_IF_ERROR(AddResult(story, *benchmark, flags, data_root, tool, out));
   out["attempts"] = Json::array();
   for (const coordinator::AttemptRecord& attempt : story.attempts) {
@@ -223,7 +240,7 @@ void AddExplain(CLI::App& app, Command& command) {
   explain->add_option("--db", flags->db, "database file")->required();
   explain->add_option("--sweep", flags->sweep, "sweep id, or a prefix that is unique")->required();
   explain->add_option("--model", flags->model, "model, as tables name it")->required();
-  explain->add_option("--item", flags->item, "index of the item, from 0")->check(WholeNumber(0, INT64_MAX))->required();
+  explain->add_option("--item", flags->item, "the item: its index, from 0, or its id (HumanEval/0)")->required();
   explain->add_option("--entry", flags->entry, "which of the sweep's benchmarks, from 0; default 0")
       ->check(WholeNumber(0, INT32_MAX));
   explain->add_option("--sample", flags->sample, "this sample only, from 0")->check(WholeNumber(0, INT32_MAX));

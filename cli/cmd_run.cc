@@ -10,6 +10,7 @@
 #include "cli/run/dry_run.h"
 #include "cli/run/embedded.h"
 #include "cli/run/local_device.h"
+#include "cli/run/spec_notes.h"
 #include "cli/sweep_file.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
@@ -101,14 +102,23 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   return request;
 }
 
-// Likely a mistake, but a sweep all the same: it costs time and says nothing new.
-void NoteEqualSamples(const SweepSpec& spec) {
-  for (const SweepEntry& entry : spec.entries) {
-    if (entry.sampling.samples < 2 || entry.sampling.temperature != 0) continue;
-    std::cerr << TerminalSafe(fmt::format("note: {}: {} samples at temperature 0 are all equal; give --temperature",
-                                          entry.benchmark.name, entry.sampling.samples))
+// Likely mistakes, but a sweep all the same.
+void PrintNotes(const SweepSpec& spec, const std::string& libraries) {
+  for (const std::string& note : NotesOn(spec)) std::cerr << "note: " << TerminalSafe(note) << "\n";
+  for (const std::string& note : GraderNotes(spec, libraries)) std::cerr << "note: " << TerminalSafe(note) << "\n";
+}
+
+// By name, as no number shows them: passed by the official rule of their benchmark, and by it alone.
+void PrintSuspects(const reports::Table& table) {
+  constexpr size_t kMost = 20;
+  const std::vector<reports::Suspect>& suspects = table.suspects;
+  for (size_t i = 0; i < std::min(suspects.size(), kMost); i++) {
+    const reports::Suspect& suspect = suspects[i];
+    std::cerr << TerminalSafe(fmt::format("suspect: {} · {}: {} sample {}; iha-eval explain shows it", suspect.model,
+                                          suspect.benchmark, suspect.item_id, suspect.sample))
               << "\n";
   }
+  if (suspects.size() > kMost) std::cerr << fmt::format("and {} more suspects: run.json\n", suspects.size() - kMost);
 }
 
 void PrintFiles(const RunFlags& flags) {
@@ -140,7 +150,7 @@ int Run(const Command& command, RunFlags flags) {
   if (const absl::Status numerics = CheckNumerics(request->spec.numerics); !numerics.ok()) {
     return Fail("run", numerics);
   }
-  if (!flags.quiet) NoteEqualSamples(request->spec);
+  if (!flags.quiet) PrintNotes(request->spec, command.graders);
   if (flags.dry_run) {
     const auto plan = DescribePlan(command, flags, request->spec, request->folders);
     if (!plan.ok()) return Fail("run", plan.status());
@@ -151,6 +161,7 @@ int Run(const Command& command, RunFlags flags) {
   if (!outcome.ok()) return Fail("run", outcome.status());
   std::cout << (flags.json ? reports::RenderJson(outcome->table) : reports::RenderMarkdown(outcome->table));
   if (flags.profile) std::cerr << ProfileText(*outcome);
+  if (!flags.quiet) PrintSuspects(outcome->table);
   PrintFiles(flags);
   if (!outcome->interrupted) return kExitOk;
   std::cerr << "iha-eval run: stopped; run the same command again to go on\n";

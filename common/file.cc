@@ -210,6 +210,16 @@ absl::StatusOr<LineReader> LineReader::Open(const std::string& path, size_t max_
   return reader;
 }
 
+absl::StatusOr<LineReader> LineReader::OfText(std::string name, std::string text, size_t max_line_bytes) {
+  LineReader reader;
+  reader.name_ = std::move(name);
+  reader.max_line_bytes_ = max_line_bytes;
+  reader.text_ = std::make_unique<const std::string>(std::move(text));
+  reader.file_.reset(fmemopen(const_cast<char*>(reader.text_->data()), reader.text_->size(), "r"));
+  if (reader.file_ == nullptr) return ErrnoStatus(reader.name_, "read", errno);
+  return reader;
+}
+
 absl::StatusOr<std::optional<std::string>> LineReader::Next() {
   std::string line;
   bool too_long = false;

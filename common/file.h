@@ -74,6 +74,8 @@ class LineReader {
   static constexpr size_t kDefaultMaxLine = size_t{256} << 20;
 
   static absl::StatusOr<LineReader> Open(const std::string& path, size_t max_line_bytes = kDefaultMaxLine);
+  // The lines of `text`, which messages call `name`. Unavailable: out of memory.
+  static absl::StatusOr<LineReader> OfText(std::string name, std::string text, size_t max_line_bytes = kDefaultMaxLine);
   // The next line, nullopt at the end. InvalidArgument for a line longer than the limit: the line is skipped and the
   // next call gives the one after it.
   absl::StatusOr<std::optional<std::string>> Next();
@@ -87,6 +89,7 @@ class LineReader {
     void operator()(FILE* file) const;
   };
   std::string name_;
+  std::unique_ptr<const std::string> text_;  // what file_ reads, unless it is a file
   std::unique_ptr<FILE, Closer> file_;
   size_t max_line_bytes_ = 0;
   int64_t line_number_ = 0;

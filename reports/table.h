@@ -65,8 +65,8 @@ struct Table {
   std::string layout;
   std::string baseline;  // empty: no deltas
   std::vector<Column> columns;
-  std::vector<TableRow> rows;      // in sweep order, imported ones behind them
-  std::vector<Suspect> suspects;   // by row, entry, item, sample
+  std::vector<TableRow> rows;          // in sweep order, imported ones behind them
+  std::vector<Suspect> suspects = {};  // by row, entry, item, sample
   std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, suspects, incomplete cells
   Snapshot provenance;             // the snapshot without its item rows
 };

@@ -73,6 +73,8 @@ absl::StatusOr<std::string> Gunzip(std::string_view bytes, size_t max_bytes) {
     stream.avail_out = kStep;
     result = inflate(&stream, Z_NO_FLUSH);
     text.resize(before + kStep - stream.avail_out);
+    // Files that were put behind each other are a file.
+    if (result == Z_STREAM_END && stream.avail_in > 0) result = inflateReset(&stream);
   }
   inflateEnd(&stream);
   if (result != Z_STREAM_END || text.size() > max_bytes) {

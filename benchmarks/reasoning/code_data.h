@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<MbppProblem>> ReadMbpp(const std::string& data_root, 
 // Tests: one a line.
 CodeTask TaskOf(const MbppProblem& problem);
 
-// The text of a gzip member. DataLoss: not one, or longer than `max_bytes`.
+// The text of a gzip file, of all its members. DataLoss: not one, or longer than `max_bytes`.
 absl::StatusOr<std::string> Gunzip(std::string_view bytes, size_t max_bytes);
 
 }  // namespace iha::benchmarks

@@ -61,6 +61,15 @@ absl::Status Read(ReadTxn& txn, const SweepId& sweep, int64_t item, const std::s
 
 }  // namespace
 
+absl::StatusOr<JobRecord> FindJob(Store& store, const SweepId& sweep, const std::string& model, int64_t entry) {
+  JobRecord job;
+  IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(job, FindJobOf(txn, sweep, model, entry));
+    return absl::OkStatus();
+  }));
+  return job;
+}
+
 absl::StatusOr<ItemStory> ReadItemStory(Store& store, const SweepId& sweep, const std::string& model, int64_t entry,
                                         int64_t item, const std::string& grader) {
   ItemStory story;

@@ -21,9 +21,12 @@ struct ItemStory {
   std::vector<AttemptRecord> attempts;  // of every shard that ever covered the item, by shard, oldest first
 };
 
-// One read transaction. `grader`: the version of a later grading; "" = that of the committed rows. NotFound: no such
-// sweep, model or entry (the models are named), InvalidArgument: an item or a grading that the job does not have,
-// DataLoss: a stored generation is missing or does not match its checksum.
+// NotFound: no such sweep, model or entry (the models are named).
+absl::StatusOr<JobRecord> FindJob(Store& store, const SweepId& sweep, const std::string& model, int64_t entry);
+
+// One read transaction. `grader`: the version of a later grading; "" = that of the committed rows. NotFound: as
+// FindJob; InvalidArgument: an item or a grading that the job does not have; DataLoss: a stored generation is missing
+// or does not match its checksum.
 absl::StatusOr<ItemStory> ReadItemStory(Store& store, const SweepId& sweep, const std::string& model, int64_t entry,
                                         int64_t item, const std::string& grader);
 

@@ -170,6 +170,11 @@ TEST_F(RunTest, ProgramsAreJudgedToTheSameBytes) {
   const auto sample = nlohmann::json::parse(story.out)["samples"][0];
   EXPECT_THAT(sample["program"].get<std::string>(), HasSubstr("check(has_close_elements)"));
   EXPECT_EQ(sample["ran"]["result"], sample["grades"][0]["extracted"]);
+  const std::string db = Out("calm") + "/iha-eval.db";
+  const RunResult by_id = RunProgram({"iha-eval", "explain", "--db", db, "--sweep", sweep, "--model", "alpha", "--item",
+                                      "humaneval/1", "--data-root", data, "--json"});
+  EXPECT_EQ(nlohmann::json::parse(by_id.out)["index"], 1) << by_id.err;
+  EXPECT_EQ(nlohmann::json::parse(Read("calm", "run.json"))["suspects"], nlohmann::json::array());
 }
 
 // Of any number of workers, of workers that were killed, of a run that was resumed: what was drawn is told once.

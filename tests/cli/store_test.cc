@@ -119,7 +119,11 @@ TEST_F(StoreCommands, ExplainTellsASamplesStory) {
   EXPECT_THAT(text.out, Not(HasSubstr("reason: \n")));
   EXPECT_THAT(text.out, HasSubstr("  | Question: "));
 
+  const Json by_id = Json::parse(RunProgram(with({"--item", story["item_id"], "--json"})).out, nullptr, false);
+  EXPECT_EQ(by_id["index"], 1) << by_id;
+
   Refuses(with({"--item", "3"}), 3, "item 3: the job has 3 items");
+  Refuses(with({"--item", "none"}), 3, "--item: found none; the job has 3 items: an index from 0, or an id, ");
   Refuses(with({"--item", "0", "--sample", "2"}), 3, "--sample: found 2");
   Refuses(with({"--item", "0", "--entry", "1"}), 3, "entry 1");
   Refuses(with({"--item", "0", "--grader", "gsm8k/2"}), 3, "unknown grader version \"gsm8k/2\"");

@@ -143,6 +143,21 @@ TEST(LineReader, SplitsLinesAndCountsThem) {
   EXPECT_EQ(reader->line_number(), 4);
 }
 
+TEST(LineReader, ReadsATextAsAFile) {
+  absl::StatusOr<LineReader> reader = LineReader::OfText("name", std::string("one\r\n\n\0x\nlast", 13));
+  ASSERT_TRUE(reader.ok());
+  LineReader moved = *std::move(reader);
+  EXPECT_EQ(**moved.Next(), "one");
+  EXPECT_EQ(**moved.Next(), "");
+  EXPECT_EQ(**moved.Next(), std::string("\0x", 2));
+  EXPECT_EQ(**moved.Next(), "last");
+  EXPECT_EQ(moved.Where(), "name:4");
+  EXPECT_EQ(*moved.Next(), std::nullopt);
+  absl::StatusOr<LineReader> empty = LineReader::OfText("empty", "");
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_EQ(*empty->Next(), std::nullopt);
+}
+
 TEST(LineReader, SkipsLinesOverTheLimit) {
   const testing::TempDir dir;
   ASSERT_TRUE(WriteFileAtomic(dir.File("a"), "12345\n1234\n").ok());

