@@ -46,7 +46,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(const Flags& flags) {
   auto connection = std::make_unique<Connection>();
   link::Endpoint endpoint = flags.endpoint;
   if (!flags.token_file.empty()) {
-    IHA_ASSIGN_OR_RETURN(endpoint.token, ReadSecret(flags.token_file));
+    absl::StatusOr<std::string> token = ReadSecret(flags.token_file);
+    if (!token.ok()) return Annotate(token.status(), "--token-file");
+    endpoint.token = *std::move(token);
   }
   const link::CallPolicy policy{
       .deadline = absl::Seconds(flags.deadline_s),
@@ -233,9 +235,9 @@ void AddEndpoint(CLI::App* sub, Flags& flags) {
   sub->add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator; default 30")
       ->check(RealNumber(0, 1e9));
   sub->add_option("--token-file", flags.token_file, "file with the coordinator's token");
-  sub->add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
-  sub->add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");
-  sub->add_option("--tls-key", flags.endpoint.tls_key, "PEM client key");
+  CLI::Option* ca = sub->add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
+  CLI::Option* cert = sub->add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate")->needs(ca);
+  cert->needs(sub->add_option("--tls-key", flags.endpoint.tls_key, "PEM client key")->needs(cert));
   sub->add_flag("--json", flags.json, "JSON on stdout");
 }
 

@@ -87,7 +87,8 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
   IHA_ASSIGN_OR_RETURN(SweepSpec given, SpecAsGiven(flags, request.folders));
   if (given.numerics.torch_cuda() || given.numerics.cuda()) {
-    IHA_ASSIGN_OR_RETURN(const std::string here, LocalCudaBackend(command.program_folder, given.numerics));
+    IHA_ASSIGN_OR_RETURN(const std::string here,
+                         LocalCudaBackend(command.program_folder, given.numerics, CudaDeviceOf(flags)));
     const std::string_view backend = given.numerics.backend;
     if (backend == kTorchCudaHere || backend == kCudaExactHere || backend == kCudaFastHere) {
       given.numerics.backend = here;
@@ -224,8 +225,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--workers", flags->workers, "worker processes; default 1")->check(WholeNumber(1, 1024));
   run->add_option("--threads", flags->threads, "threads of each worker; 0 = cores / workers")
       ->check(WholeNumber(0, 1024));
-  run->add_option("--device", flags->device, "auto, cpu, cuda, emulated")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "emulated"}));
+  run->add_option("--device", flags->device, "auto: the CPU; cpu, cuda, cuda:N, emulated")
+      ->check(DeviceName(/*or_auto=*/true));
   run->add_option("--numerics", flags->numerics, "exact, fast, torch; fake for iha_fake checkpoints")
       ->check(CLI::IsMember({"exact", "fast", "torch", "fake"}));
   run->add_option("--kv-dtype", flags->kv_dtype, "f32 or bf16 (another numerics id)")

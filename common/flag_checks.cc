@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "common/errors.h"
+#include "common/numerics_spec.h"
 #include "common/text.h"
 
 namespace iha {
@@ -39,6 +41,23 @@ CLI::Validator WholeNumber(int64_t low, uint64_t high) {
     return InRange(text, low, high) ? std::string() : Refusal(text, "whole number", range);
   };
   return CLI::Validator(check, "from " + range);
+}
+
+CLI::Validator DeviceName(bool or_auto) {
+  const auto check = [or_auto](const std::string& text) {
+    const bool known = text == "cpu" || text == kEmulatedDevice || CudaIndexOf(text).has_value();
+    if (known || (or_auto && text == "auto")) return std::string();
+    return fmt::format("found \"{}\", expected {}cpu, emulated, cuda or cuda:N", TerminalSafe(text, 40),
+                       or_auto ? "auto, " : "");
+  };
+  return CLI::Validator(check, "DEVICE");
+}
+
+absl::Status NoFastNumericsOn(const std::string& device) {
+  return Unavailable(
+      "--numerics fast: found --device {}, expected cuda, cuda:N or emulated; on the CPU use --numerics exact, which "
+      "loses no time there",
+      device);
 }
 
 CLI::Validator RealNumber(double low, double high) {

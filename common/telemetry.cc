@@ -107,6 +107,7 @@ absl::Duration MatmulTime(const EngineTelemetry& t) {
 }
 
 std::string OperationTable(const EngineTelemetry& t, const std::optional<MachinePeak>& peak) {
+  if (t.steps == 0) return "";
   const double model = absl::ToDoubleSeconds(t.model_time());
   Table table(model, peak);
   double rest = model;
@@ -124,6 +125,7 @@ std::string OperationTable(const EngineTelemetry& t, const std::optional<Machine
 }
 
 std::string TelemetrySummary(const EngineTelemetry& t, const std::optional<MachinePeak>& peak) {
+  if (t.steps == 0) return "profile: nothing was generated: all answers were there already, or nothing was asked\n";
   const auto speed = [](const char* name, int64_t tokens, absl::Duration time) {
     const double seconds = absl::ToDoubleSeconds(time);
     return fmt::format("{}: {} positions in {:.2f} s ({:.1f} a second)\n", name, tokens, seconds,

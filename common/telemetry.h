@@ -74,10 +74,10 @@ struct MachinePeak {
 };
 
 // A line an operation: calls, seconds, share of the model's seconds, GFLOP/s and GB/s, and these in percent of the peak
-// where one is given; then the rest of the model, the whole, scheduling and sampling. Several engines at once: rates
-// are those of one, since seconds add up.
+// where one is given; then the rest of the model, the whole, scheduling and sampling; "" where no step was computed.
+// Several engines at once: rates are those of one, since seconds add up.
 std::string OperationTable(const EngineTelemetry& t, const std::optional<MachinePeak>& peak);
-// Lines on tokens, batches, caches and the peak.
+// Lines on tokens, batches, caches and the peak; one line that says so where no step was computed.
 std::string TelemetrySummary(const EngineTelemetry& t, const std::optional<MachinePeak>& peak);
 
 }  // namespace iha

@@ -53,7 +53,7 @@ int Run(Flags flags) {
   if (const absl::Status armed = ArmFaultPoints(flags.faults); !armed.ok()) return Fail(armed);
   if (!flags.token_file.empty()) {
     const auto token = ReadSecret(flags.token_file);
-    if (!token.ok()) return Fail(token.status());
+    if (!token.ok()) return Fail(Annotate(token.status(), "--token-file"));
     flags.server.token = *token;
   }
   link::SilenceGrpcLog();
@@ -95,9 +95,11 @@ int Main(int argc, char** argv) {
   app.add_option("--db", flags.db, "SQLite file; created if absent")->required();
   app.add_option("--data-root", flags.data_root, "benchmark data");
   app.add_option("--token-file", flags.token_file, "file with a secret that every call must carry");
-  app.add_option("--tls-cert", flags.server.tls_cert, "PEM certificate; turns TLS on");
-  app.add_option("--tls-key", flags.server.tls_key, "PEM key");
-  app.add_option("--tls-client-ca", flags.server.tls_client_ca, "PEM: clients must have a certificate it signed");
+  CLI::Option* cert = app.add_option("--tls-cert", flags.server.tls_cert, "PEM certificate; turns TLS on");
+  CLI::Option* key = app.add_option("--tls-key", flags.server.tls_key, "PEM key")->needs(cert);
+  cert->needs(key);
+  app.add_option("--tls-client-ca", flags.server.tls_client_ca, "PEM: clients must have a certificate it signed")
+      ->needs(cert);
   app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
   app.footer("Example:\n  iha-coordinator --listen 127.0.0.1:7000 --db sweeps.db");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;

@@ -93,7 +93,7 @@ int Run(Flags flags) {
   if (const absl::Status checked = CheckFlags(flags); !checked.ok()) return Fail(checked);
   if (!flags.token_file.empty()) {
     const auto token = ReadSecret(flags.token_file);
-    if (!token.ok()) return Fail(token.status());
+    if (!token.ok()) return Fail(Annotate(token.status(), "--token-file"));
     flags.endpoint.token = *token;
   }
   const auto guard = benchmarks::FindMathGuard();
@@ -154,6 +154,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
   app.add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path")->required();
   app.add_option("--device", flags.device, "cpu; cuda or cuda:N: a GPU; emulated: its kernels, run by an emulator")
+      ->check(DeviceName())
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "0 = all cores")->check(WholeNumber(0, 4096));
   app.add_option("--kv-memory-mib", flags.kv_memory_mib,
@@ -176,9 +177,9 @@ int Main(int argc, char** argv) {
       ->check(WholeNumber(0, 1 << 30));
   app.add_option("--drain", flags.drain_s, "seconds for begun work after SIGTERM")->check(WholeNumber(0, 1 << 30));
   app.add_option("--token-file", flags.token_file, "file with the coordinator's token");
-  app.add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
-  app.add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate");
-  app.add_option("--tls-key", flags.endpoint.tls_key, "PEM client key");
+  CLI::Option* ca = app.add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
+  CLI::Option* cert = app.add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate")->needs(ca);
+  cert->needs(app.add_option("--tls-key", flags.endpoint.tls_key, "PEM client key")->needs(cert));
   app.add_option("--fault", flags.faults, "arm fault points NAME:ACTION[:NTH], for crash tests")->group("");
   app.footer("Example:\n  iha-worker --coordinator eval-host:7000 --device cpu --models-root /models");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;

@@ -54,7 +54,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   std::vector<std::string> arguments = {"--coordinator",
                                         address,
                                         "--device",
-                                        spec.numerics.torch_cuda() || spec.numerics.cuda() ? "cuda"
+                                        spec.numerics.torch_cuda() || spec.numerics.cuda() ? CudaDeviceOf(flags)
                                         : spec.numerics.emulated()                         ? kEmulatedDevice
                                                                                            : "cpu",
                                         "--threads",

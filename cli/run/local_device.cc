@@ -22,11 +22,12 @@ absl::Status ToolFailed(const char* command, const RunResult& run) {
 
 }  // namespace
 
-absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics) {
+absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics,
+                                             const std::string& device) {
   const bool torch = numerics.torch(), fast = numerics.fast();
   const char* const command = torch ? "torch-backend" : fast ? "cuda-fast-backend" : "cuda-backend";
   ChildOptions tool;
-  tool.argv = {program_folder + "/iha-tool", command, "--device", "cuda"};
+  tool.argv = {program_folder + "/iha-tool", command, "--device", device};
   IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(tool, "", {.timeout = absl::Minutes(2)}));
   const std::string backend = FirstLine(run.out);
   const auto is_one = torch ? IsTorchCudaName : fast ? IsCudaFastName : IsCudaExactName;

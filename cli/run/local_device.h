@@ -10,10 +10,11 @@
 
 namespace iha::cli {
 
-// "torch-cuda-sm_90", "cuda-exact-sm_90" or "cuda-fast-sm_90" of device "cuda", whichever kind `numerics` are, from
+// "torch-cuda-sm_90", "cuda-exact-sm_90" or "cuda-fast-sm_90" of `device`, whichever kind `numerics` are, from
 // iha-tool in `program_folder`: neither LibTorch nor CUDA is loaded into this process. Unavailable: no such device or
 // build; the message is the tool's.
-absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics);
+absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, const NumericsSpec& numerics,
+                                             const std::string& device);
 
 // Measured by iha-tool, which has the kernels. Unavailable: it could not; the message is the tool's.
 absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads);

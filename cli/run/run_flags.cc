@@ -5,6 +5,7 @@
 
 #include "benchmarks/benchmark.h"
 #include "common/errors.h"
+#include "common/flag_checks.h"
 #include "common/status_macros.h"
 
 namespace iha::cli {
@@ -76,7 +77,12 @@ absl::StatusOr<std::map<std::string, std::string>> ModelNames(const std::vector<
   return names;
 }
 
+std::string CudaDeviceOf(const RunFlags& flags) {
+  return CudaIndexOf(flags.device).has_value() ? flags.device : "cuda";
+}
+
 absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
+  const bool cuda = CudaIndexOf(flags.device).has_value();
   NumericsSpec numerics;
   numerics.kv_dtype = flags.kv_dtype;
   if (flags.numerics == "fake") {
@@ -85,20 +91,15 @@ absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags) {
   }
   if (flags.numerics == "torch") {
     if (flags.device == "emulated") return Unavailable("--numerics torch: --device emulated; expected cpu or cuda");
-    numerics.backend = flags.device == "cuda" ? kTorchCudaHere : "torch";
+    numerics.backend = cuda ? kTorchCudaHere : "torch";
     return numerics;
   }
-  if (flags.device == kEmulatedDevice || flags.device == "cuda") {
+  if (flags.device == kEmulatedDevice || cuda) {
     const bool fast = flags.numerics == "fast";
-    if (flags.device == "cuda") return CudaNumerics(fast ? kCudaFastHere : kCudaExactHere);
+    if (cuda) return CudaNumerics(fast ? kCudaFastHere : kCudaExactHere);
     return fast ? EmulatedFastNumerics() : EmulatedNumerics();
   }
-  if (flags.numerics != "exact") {
-    return Unavailable(
-        "--numerics {}: --device {}, whose kernels have one order of sums and lose no time by it; use --numerics exact "
-        "or torch",
-        flags.numerics, flags.device);
-  }
+  if (flags.numerics == "fast") return NoFastNumericsOn(flags.device == "auto" ? "auto (the CPU)" : flags.device);
   return numerics;
 }
 

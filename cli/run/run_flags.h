@@ -55,6 +55,8 @@ struct RunFlags {
 // is given twice.
 absl::StatusOr<std::map<std::string, std::string>> ModelNames(const std::vector<std::string>& paths);
 
+// The GPU of sweeps whose numerics run on one: that of --device, else "cuda".
+std::string CudaDeviceOf(const RunFlags& flags);
 // The backend that --device and --numerics ask for. Unavailable for a device that this build or host lacks.
 absl::StatusOr<NumericsSpec> NumericsOf(const RunFlags& flags);
 

@@ -354,15 +354,52 @@ TEST_F(BadInput, AWorkerChecksItsFlagsBeforeItConnects) {
   EXPECT_THAT(device.err, HasSubstr("--device cuda:127: "));
 }
 
+// A name that is no device's is a mistake of the command line; one whose device is not here is not.
+TEST_F(BadInput, ANameThatIsNoDevicesExits2InEveryProgram) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"iha-worker", "--coordinator", "unix:" + Path("c.sock")},
+      {"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo"},
+      {"iha-eval", "generate", "--model", Path("fake")},
+      {"iha-eval", "logits", "--model", Path("fake"), "--ids", "-", "--out", Path("o")},
+      {"iha-eval", "check-oracle", Path("fake")}};
+  for (std::vector<std::string> command : commands) {
+    for (const char* name : {"foo", "cuda:", "cuda:-1", "cuda:128", "CPU"}) {
+      std::vector<std::string> with = command;
+      with.insert(with.end(), {"--device", name});
+      Expect(with, 2, fmt::format("--device: found \"{}\", expected ", name));
+    }
+  }
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--device", "cuda:127"}, 4,
+         "--device cuda:127");
+  Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo", "--numerics", "fast"}, 4,
+         "--numerics fast: found --device auto (the CPU), expected cuda, cuda:N or emulated");
+}
+
+TEST_F(BadInput, HalfATlsPairExits2InEveryProgram) {
+  const std::string address = "unix:" + Path("c.sock");
+  Expect({"iha-coordinator", "--listen", address, "--db", Path("t.db"), "--tls-cert", Path("c")}, 2, "--tls-key");
+  Expect({"iha-coordinator", "--listen", address, "--db", Path("t.db"), "--tls-key", Path("k")}, 2, "--tls-cert");
+  Expect({"iha-coordinator", "--listen", address, "--db", Path("t.db"), "--tls-client-ca", Path("a")}, 2, "--tls-cert");
+  for (const std::vector<std::string>& program :
+       {std::vector<std::string>{"iha-worker"}, std::vector<std::string>{"iha-eval", "list"}}) {
+    for (const auto& [flag, missing] : {std::pair("--tls-cert", "--tls-"), std::pair("--tls-key", "--tls-cert")}) {
+      std::vector<std::string> half = program;
+      half.insert(half.end(), {"--coordinator", address, flag, Path("c")});
+      Expect(half, 2, missing);
+    }
+  }
+}
+
 // Every program refuses an empty token the same way: none of them goes on without the secret that it was told to use.
 TEST_F(BadInput, AnEmptyTokenFileIsRefusedByAll) {
   Write("token", " \n");
   const std::string address = "unix:" + Path("c.sock");
   Expect({"iha-eval", "list", "--coordinator", address, "--token-file", Path("token")}, 3,
-         "token: empty; expected a secret");
-  Expect({"iha-worker", "--coordinator", address, "--token-file", Path("token")}, 3, "token: empty; expected a secret");
+         "--token-file: " + Path("token") + ": empty; expected a secret");
+  Expect({"iha-worker", "--coordinator", address, "--token-file", Path("token")}, 3,
+         "--token-file: " + Path("token") + ": empty; expected a secret");
   Expect({"iha-coordinator", "--listen", address, "--db", Path("t.db"), "--token-file", Path("token")}, 3,
-         "token: empty; expected a secret");
+         "--token-file: " + Path("token") + ": empty; expected a secret");
 }
 
 TEST_F(BadInput, ATakenPortExits4) {

@@ -23,7 +23,7 @@ void MakeTool(const std::string& folder, const std::string& script) {
 absl::StatusOr<std::string> Ask(const std::string& script, const std::string& backend = kTorchCudaHere) {
   const iha::testing::TempDir folder;
   MakeTool(folder.path(), script);
-  return LocalCudaBackend(folder.path(), {.backend = backend});
+  return LocalCudaBackend(folder.path(), {.backend = backend}, "cuda");
 }
 
 absl::StatusOr<MachinePeak> AskPeak(const std::string& script) {
@@ -57,7 +57,8 @@ TEST(LocalDevice, WhatTheToolSaysIsTheError) {
   EXPECT_FALSE(Ask("echo torch-cuda-sm_90\n", kCudaExactHere).ok());
   EXPECT_FALSE(Ask("echo cuda-exact-sm_90\n", kCudaFastHere).ok());
   EXPECT_FALSE(Ask("echo cuda-fast-sm_90\n", kCudaExactHere).ok());
-  EXPECT_EQ(LocalCudaBackend("/nonexistent", {.backend = kTorchCudaHere}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(LocalCudaBackend("/nonexistent", {.backend = kTorchCudaHere}, "cuda").status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST(LocalDevice, ThePeakIsTheToolsOrAnError) {

@@ -87,11 +87,17 @@ TEST(RunFlags, WhatThisBuildLacksIsUnavailable) {
   flags.device = "cuda";
   ASSERT_TRUE(NumericsOf(flags).ok());
   EXPECT_EQ(*NumericsOf(flags), CudaNumerics("cuda-fast"));
+  EXPECT_EQ(CudaDeviceOf(flags), "cuda");
+  flags.device = "cuda:1";
+  ASSERT_TRUE(NumericsOf(flags).ok());
+  EXPECT_EQ(*NumericsOf(flags), CudaNumerics("cuda-fast"));
+  EXPECT_EQ(CudaDeviceOf(flags), "cuda:1");
   for (const char* device : {"auto", "cpu"}) {
     flags.device = device;
+    EXPECT_EQ(CudaDeviceOf(flags), "cuda");  // of a sweep file whose numerics want one
     const absl::Status status = NumericsOf(flags).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << device;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("--numerics fast: --device {}, ", device)));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("--numerics fast: found --device {}", device)));
   }
 }
 

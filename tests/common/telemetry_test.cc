@@ -54,19 +54,27 @@ TEST(Telemetry, TableWithAPeak) {
 TEST(Telemetry, TableWithoutAPeakAndOfNothing) {
   const std::string table = OperationTable(Sample(), std::nullopt);
   EXPECT_EQ(table.substr(0, table.find('\n')), "operation              calls    seconds   share   GFLOP/s     GB/s");
-  // A backend that notes nothing, or a run whose answers were all there: no division by zero, no NaN.
-  EXPECT_EQ(OperationTable({}, std::nullopt),
+  // A backend that notes nothing: no division by zero, no NaN.
+  EngineTelemetry blind;
+  blind.steps = 1;
+  EXPECT_EQ(OperationTable(blind, std::nullopt),
             "operation              calls    seconds   share   GFLOP/s     GB/s\n"
             "rest of the model          0      0.000    0.0%\n"
             "model                      0      0.000    0.0%\n"
             "scheduling                 0      0.000    0.0%\n"
             "sampling, text             0      0.000    0.0%\n");
-  EXPECT_EQ(TelemetrySummary({}, std::nullopt),
+  EXPECT_EQ(TelemetrySummary(blind, std::nullopt),
             "tokens: 0 of prompts, 0 of them taken over instead of computed; 0 generated\n"
             "prefill: 0 positions in 0.00 s (0.0 a second)\n"
             "decode: 0 positions in 0.00 s (0.0 a second)\n"
-            "batch: 0 steps, 0.0 sequences a step, 0 preemptions\n"
+            "batch: 1 steps, 0.0 sequences a step, 0 preemptions\n"
             "KV cache: 0 of 0 blocks in use at most; prefix cache: 0 of 0 blocks of prompts found\n");
+}
+
+TEST(Telemetry, WhereNothingWasComputedOneLineSaysSo) {
+  EXPECT_EQ(OperationTable({}, std::nullopt), "");
+  EXPECT_EQ(TelemetrySummary({}, MachinePeak{.threads = 2, .fma_gflops = 1, .read_gbs = 1}),
+            "profile: nothing was generated: all answers were there already, or nothing was asked\n");
 }
 
 TEST(Telemetry, SumsAndDifferencesUndoEachOther) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "common/flag_checks.h"
 #include "worker/tools/tool.h"
 
 namespace iha::tools {
@@ -14,7 +15,7 @@ void Add(CLI::App& app, Tool& tool, const std::string& command, const std::strin
          const std::string& first, BackendOn backend_on) {
   const auto device = std::make_shared<std::string>(first);
   CLI::App* sub = app.add_subcommand(command, "Print the backend's name of " + what + " on a device");
-  sub->add_option("--device", *device, devices)->capture_default_str();
+  sub->add_option("--device", *device, devices)->check(DeviceName())->capture_default_str();
   sub->footer("Example:\n  iha-tool " + command + " --device cuda");
   sub->callback([device, command, backend_on, &tool] {
     const absl::StatusOr<std::string> backend = backend_on(*device);

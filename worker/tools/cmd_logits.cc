@@ -38,7 +38,9 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
 }
 
 absl::StatusOr<std::vector<int32_t>> ReadIds(const std::string& path, const model::ModelInfo& info) {
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
+  const absl::StatusOr<std::string> read = ReadAll(path);
+  if (!read.ok()) return Annotate(read.status(), "--ids");
+  const std::string& text = *read;
   IHA_RETURN_IF_ERROR(Annotate(CheckJsonDepth(text), "--ids " + path));
   Json value = Json::parse(text, nullptr, false);
   if (value.is_array()) value = Json{{"ids", std::move(value)}};

@@ -13,6 +13,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--device", flags.device,
                  "cpu; cuda, cuda:N: a GPU (bf16); emulated: its kernels, run by an emulator (slow); with --numerics "
                  "torch: cpu, cuda, cuda:N")
+      ->check(DeviceName())
       ->capture_default_str();
   app.add_option("--numerics", flags.numerics,
                  "exact, fast (cuda and emulated: sums in any order), torch (LibTorch), or fake for checkpoints of "
@@ -30,17 +31,11 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
 
 absl::StatusOr<model::OpenOptions> ToOpenOptions(const ModelFlags& flags) {
   const bool emulated = flags.device == kEmulatedDevice, fast = flags.numerics == "fast";
-  if (fast && flags.device == "cpu") {
-    return Unavailable(
-        "--numerics fast: --device cpu, whose kernels have one order of sums and lose no time by it; use --numerics "
-        "exact or torch");
-  }
+  if (fast && flags.device == "cpu") return NoFastNumericsOn("cpu");
   if (emulated && flags.numerics != "exact" && !fast) {
     return Unavailable("--numerics {}: not available on --device emulated; use --numerics exact", flags.numerics);
   }
   const bool cuda = !emulated && flags.device != "cpu" && flags.numerics != "torch";
-  // First what is no device at all.
-  if (cuda && !CudaIndexOf(flags.device).has_value()) return model::CudaBackendOn(flags.device).status();
   if (cuda && flags.numerics != "exact" && !fast) {
     return Unavailable("--numerics {}: not available on --device {}; use --numerics exact", flags.numerics,
                        flags.device);

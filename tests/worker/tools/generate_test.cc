@@ -310,7 +310,8 @@ TEST_F(Generate, RefusesWithOneLineAndItsExitCode) {
       {{"--kv-dtype", "f8"}, 2, "--kv-dtype"},
       {{"--temprature", "1"}, 2, "--temprature"},
       {{"/nowhere/lines.jsonl"}, 3, "/nowhere/lines.jsonl: open: No such file or directory"},
-      {{"--device", "tpu"}, 4, "--device tpu: no such device; expected cpu, emulated, cuda or cuda:N"},
+      {{"--device", "tpu"}, 2, "--device: found \"tpu\", expected cpu, emulated, cuda or cuda:N"},
+      {{"--device", "cuda:128"}, 2, "--device: found \"cuda:128\", expected"},
   };
   for (const auto& [flags, code, message] : cases) {
     const RunResult result = Run(flags, "{\"prompt\":\"a\"}\n");

@@ -61,8 +61,8 @@ TEST(Torch, UnknownDevicesAreNamed) {
   IHA_REQUIRE_CASES(cases);
   const std::string folder = cases + "/attention_oracles/global_mha";
   const RunResult name = RunTool({"check-oracle", "--numerics", "torch", "--device", "gpu", folder});
-  EXPECT_EQ(name.exit.code, 4);
-  EXPECT_THAT(name.err, HasSubstr("--device gpu: expected cpu, cuda or cuda:N"));
+  EXPECT_EQ(name.exit.code, 2);
+  EXPECT_THAT(name.err, HasSubstr("--device: found \"gpu\", expected cpu, emulated, cuda or cuda:N"));
   const RunResult index = RunTool({"check-oracle", "--numerics", "torch", "--device", "cuda:127", folder});
   EXPECT_EQ(index.exit.code, 4);
   EXPECT_THAT(index.err, HasSubstr("--device cuda:127: "));
