@@ -17,7 +17,8 @@ FROM job ORDER BY ord;
 CREATE VIEW v_unscored AS
 SELECT column1 AS code, column2 AS name, column3 AS counts_as_wrong FROM (VALUES
   (0, 'scored', 0), (1, 'pending', 0), (2, 'prompt_too_long', 1), (3, 'quarantined', 1), (4, 'cancelled', 0),
-  (5, 'grader_error', 1), (6, 'grader_unavailable', 0), (7, 'undefined', 0));
+  (5, 'grader_error', 1), (6, 'grader_unavailable', 0), (7, 'undefined', 0), (8, 'generator_dead_end', 0),
+  (9, 'data_exhausted', 0));
 
 -- One row for each committed item, metric and grader version. `state` is "scored" or why it has no score.
 CREATE VIEW v_item AS

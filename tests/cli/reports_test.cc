@@ -119,6 +119,8 @@ TEST_F(ReportCommands, ImportedRowsStandBesideTheSweeps) {
       RunProgram({"iha-eval", "table", "--coordinator", "127.0.0.1:9", "--sweep", "1", "--import", Path("old.csv")}), 2,
       "--import: needs --db FILE, not --coordinator");
   Refuses(Table({"--delta-from", "memory"}), 2, "memory");
+  EXPECT_EQ(Table({"--delta-from", "exact"}).out, Table({}).out);
+  EXPECT_EQ(Table({"--delta-from", "printed"}).exit.code, 0);
 }
 
 // What export writes another table takes in, with the same numbers.
@@ -191,8 +193,9 @@ TEST_F(ReportCommands, TheViewsStayAndSayWhatTheTableSays) {
     EXPECT_THAT(docs, HasSubstr(fmt::format("| `{}` |", view)));
     EXPECT_THAT(docs, HasSubstr(fmt::format("| `{}` |\n", columns)));
   }
-  for (const Json& reason : query("SELECT * FROM v_unscored")) {
-    EXPECT_EQ(reason["name"], NameOf(static_cast<Unscored>(reason["code"].get<int>())));
+  const Json reasons = query("SELECT * FROM v_unscored ORDER BY code");
+  for (int code = 0; code <= static_cast<int>(Unscored::kUndefined); code++) {
+    EXPECT_EQ(reasons[static_cast<size_t>(code)]["name"], NameOf(static_cast<Unscored>(code)));
   }
   const Json table = Json::parse(Table({"--format", "json"}).out);
   const Json cells = query("SELECT * FROM v_cell");

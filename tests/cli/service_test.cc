@@ -79,6 +79,8 @@ TEST_F(ServiceTest, TheCoordinatorsLogSaysWhatHappens) {
   EXPECT_EQ(worker.exit.code, 0) << worker.err;
   EXPECT_TRUE(coordinator.AwaitLog("worker one: joined: "));
   EXPECT_TRUE(coordinator.AwaitLog("sweep " + sweep.substr(0, 16) + ": all jobs have ended"));
+  EXPECT_THAT(Client({"table", "--sweep", sweep, "--format", "latex"}).out, HasSubstr("\\toprule"));
+  EXPECT_THAT(Client({"table", "--sweep", sweep, "--format", "html"}).out, HasSubstr("<table id=\"scores\">"));
   const std::string other = Submit("beta");
   EXPECT_EQ(Client({"cancel", other}).exit.code, 0);
   EXPECT_TRUE(coordinator.AwaitLog("sweep " + other.substr(0, 16) + ": cancelled, 1 unfinished jobs"));
