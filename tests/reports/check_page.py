@@ -12,9 +12,14 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 browser, page, hostile = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), json.load(open(sys.argv[3]))
 pictures = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
+
+
+class Refused(Exception):
+    """The browser did not do what it was told."""
 
 
 class Chromium:
@@ -69,19 +74,28 @@ class Chromium:
             answer = self.receive()
             if answer.get("id") == self.last:
                 if "error" in answer:
-                    sys.exit(f"{method}: {answer['error']}")
+                    raise Refused(f"{method}: {answer['error']}")
                 return answer["result"]
             self.events.append(answer)
 
     def open(self, path):
         self.call("Page.navigate", url=path.as_uri())
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self.receive())
+        self.wait_for(f"document.readyState === 'complete' && location.href === {json.dumps(path.as_uri())}", "the page")
+
+    def wait_for(self, expression, what):
+        for _ in range(600):
+            try:
+                if self.js(expression):
+                    return
+            except Refused:  # between two pages there is none to ask
+                pass
+            time.sleep(0.05)
+        sys.exit(f"does not come about: {what}")
 
     def js(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in result:
-            sys.exit(f"{expression}: {result['exceptionDetails']}")
+            raise Refused(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def move_pointer(self, selector):
@@ -167,8 +181,7 @@ def check_links(chromium):
     chromium.press("Enter", "\r")
     target = chromium.js(f"document.querySelector(\"{link}\").hash")
     check(target.startswith("#samples-"), f"it leads to samples: {target}")
-    chromium.js("new Promise(done => setTimeout(done, 50))")
-    check(chromium.js(f"document.querySelector('{target}').open"), "which open")
+    chromium.wait_for(f"document.querySelector('{target}').open", "the samples of a link open")
 
 
 def check_text(chromium):
@@ -210,6 +223,8 @@ def main():
             check(chromium.js("window.stolen === undefined"), "the policy stops what is not ours")
             chromium.events = [e for e in chromium.events if "Content Security Policy" not in json.dumps(e)]
             check_network(chromium)
+        except Refused as refused:
+            sys.exit(str(refused))
         finally:
             chromium.process.kill()
             chromium.process.wait()
