@@ -7,6 +7,7 @@
 
 #include "benchmarks/benchmark.h"
 #include "cli/command.h"
+#include "cli/gate/baseline_commands.h"
 #include "cli/run/outputs.h"
 #include "cli/run/telemetry_report.h"
 #include "common/errors.h"
@@ -116,7 +117,8 @@ void AddBackup(CLI::App& app, Command& command) {
 void AddExport(CLI::App& app, Command& command) {
   const auto flags = std::make_shared<CopyFlags>();
   CLI::App* group = app.add_subcommand("export", "Stored results for other tools");
-  group->require_subcommand(1);
+  group->require_subcommand(0, 1);
+  AddBaselineExport(*group, command);
   group->footer("Example:\n  iha-eval export samples --db sweeps.db --sweep 3f2a --out samples.jsonl");
   CLI::App* samples = group->add_subcommand("samples", "Every sample with its text and grades, as samples.jsonl");
   samples->add_option("--db", flags->db, "database file")->required();

@@ -31,9 +31,11 @@ int FailUsage(std::string_view command, const absl::Status& status);
 
 void AddRun(CLI::App& app, Command& command);     // run, sweep example
 void AddClient(CLI::App& app, Command& command);  // submit, watch, status, cancel, list, table
-void AddStore(CLI::App& app, Command& command);   // fsck, backup, export samples
+void AddStore(CLI::App& app, Command& command);   // fsck, backup, profile, export
 void AddExplain(CLI::App& app, Command& command);
 void AddRegrade(CLI::App& app, Command& command);
+void AddGate(CLI::App& app, Command& command);
+void AddCompare(CLI::App& app, Command& command);
 void AddBench(CLI::App& app, Command& command);   // bench list, bench show, data import
 void AddImport(CLI::App& app, Command& command);  // import gguf
 void AddInspect(CLI::App& app, Command& command);

@@ -5,26 +5,6 @@ namespace {
 
 using scoring::Rational;
 
-// What an item contributes to a cell's mean.
-enum class Contribution { kScore, kWrong, kNothing };
-
-Contribution ContributionOf(Unscored reason) {
-  switch (reason) {
-    case Unscored::kScored:
-      return Contribution::kScore;
-    case Unscored::kPromptTooLong:
-    case Unscored::kQuarantined:
-    case Unscored::kGraderError:
-      return Contribution::kWrong;
-    case Unscored::kPending:
-    case Unscored::kCancelled:
-    case Unscored::kGraderUnavailable:
-    case Unscored::kUndefined:
-      return Contribution::kNothing;
-  }
-  return Contribution::kNothing;
-}
-
 Cell CellOf(const JobRows& job, size_t metric_index) {
   Cell cell;
   cell.metric = job.spec.entry.metrics[metric_index];
@@ -71,6 +51,23 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
 }
 
 }  // namespace
+
+Contribution ContributionOf(Unscored reason) {
+  switch (reason) {
+    case Unscored::kScored:
+      return Contribution::kScore;
+    case Unscored::kPromptTooLong:
+    case Unscored::kQuarantined:
+    case Unscored::kGraderError:
+      return Contribution::kWrong;
+    case Unscored::kPending:
+    case Unscored::kCancelled:
+    case Unscored::kGraderUnavailable:
+    case Unscored::kUndefined:
+      return Contribution::kNothing;
+  }
+  return Contribution::kNothing;
+}
 
 bool Cell::complete() const {
   // Whatever left the denominator makes the mean one over other items than planned.

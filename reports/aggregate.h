@@ -21,6 +21,10 @@
 
 namespace iha::reports {
 
+// What a finished item adds to a mean: its score, 0 where model or grader are the reason that it has none, or nothing.
+enum class Contribution { kScore, kWrong, kNothing };
+Contribution ContributionOf(Unscored reason);
+
 struct Cell {
   std::string metric;
   int64_t planned = 0;

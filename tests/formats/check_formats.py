@@ -75,9 +75,22 @@ def check_run():
     check("explain", json.loads(run("explain", "--db", scratch / "x.db", "--sweep", sweep, "--model", model.name,
                                     "--item", 1, "--json")), "explain")
     check("profile", json.loads(run("profile", "--db", scratch / "x.db", "--sweep", sweep, "--json")), "profile")
+    check_gate(sweep)
     check_choices()
     check_lines("regrade", run("regrade", "--db", scratch / "x.db", "--sweep", sweep, "--json"), "regrade")
     return sweep
+
+
+def check_gate(sweep):
+    name, db = f"{sweep[:12]}/{model.name}", ["--db", scratch / "x.db"]
+    run("export", "--baseline", name, *db, "--out", scratch / "baseline.json")
+    check("baseline", json.loads((scratch / "baseline.json").read_text()), "export --baseline")
+    for margin in ("auto", "1.5"):
+        gate = run("gate", *db, "--candidate", name, "--baseline", scratch / "baseline.json", "--margin", margin, "--json")
+        check("gate", json.loads(gate), "gate")
+    sequential = run("gate", *db, "--candidate", name, "--baseline", name, "--sequential", "--json", code=6)
+    check("gate_sequential", json.loads(sequential), "gate --sequential")
+    check("compare", json.loads(run("compare", *db, name, name, "--json")), "compare")
 
 
 def check_choices():

@@ -1,0 +1,33 @@
+#include "reports/gate_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "benchmarks/scoring/stats_paired.h"
+
+namespace iha::reports {
+
+Margin AutoMargin(const GateEntry& entry, const GateMetric& metric, const MarginRule& rule) {
+  const bool measured = metric.within_variance.has_value() && *metric.within_variance > 0;
+  const double variance = measured ? 2.0 * *metric.within_variance / entry.sampling.samples : rule.discordance;
+  const double margin = scoring::MinimumDetectableEffect(std::sqrt(variance), entry.planned, rule.alpha, rule.power);
+  return {std::min(1.0, margin),  // a handful of items can't lose more than all
+          measured ? "within_item_variance" : "assumed_discordance"};
+}
+
+void FixMargins(GateRun& baseline, const MarginRule& rule) {
+  for (GateEntry& entry : baseline.entries) {
+    for (GateMetric& metric : entry.metrics) {
+      if (!metric.margin.has_value()) metric.margin = AutoMargin(entry, metric, rule);
+    }
+  }
+}
+
+std::string BriefName(const GateEntry& entry) {
+  if (!entry.sampling.draws()) return entry.benchmark.name;
+  return fmt::format("{} T={} k={}", entry.benchmark.name, entry.sampling.temperature, entry.sampling.samples);
+}
+
+}  // namespace iha::reports

@@ -1,0 +1,172 @@
+#include "reports/gate_sequential.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "benchmarks/scoring/stats_betting.h"
+#include "common/errors.h"
+#include "common/rng.h"
+#include "common/status_macros.h"
+
+namespace iha::reports {
+namespace {
+
+using scoring::BetSide;
+using scoring::EProcess;
+
+double AsDouble(const Score& score) { return static_cast<double>(score.num) / static_cast<double>(score.den); }
+
+// One metric's walk over its items in the seeded order.
+class Walk {
+ public:
+  Walk(const GateEntry& candidate, const GateEntry& baseline, const PairedMetric& pair, const Margin& margin,
+       const SequentialOptions& options)
+      : pass_(BetSide::kAbove, 0.5 * (1.0 - margin.value), options.gate.alpha, Population(baseline, options)),
+        worse_(BetSide::kBelow, 0.5, options.gate.alpha, Population(baseline, options)),
+        enough_(1.0 / options.gate.alpha) {
+    std::vector<int64_t> order(static_cast<size_t>(baseline.planned));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    PhiloxStream(options.seed).Shuffle(order);
+    const auto a = ByIndex(candidate, pair.candidate_metric), b = ByIndex(baseline, pair.baseline_metric);
+    for (const int64_t index : order) {
+      const auto& own = a[static_cast<size_t>(index)];
+      const auto& other = b[static_cast<size_t>(index)];
+      if (!own.has_value() || !other.has_value()) break;
+      differences_.push_back(*own == *other ? 0.0 : AsDouble(*own) - AsDouble(*other));
+    }
+    planned_ = baseline.planned;
+  }
+
+  // The next item; false where there is none.
+  bool Advance() {
+    if (used_ >= differences_.size()) return false;
+    const double d = differences_[used_++];
+    sum_ += d;
+    pass_.Add(0.5 * (d + 1.0));
+    worse_.Add(0.5 * (d + 1.0));
+    return true;
+  }
+  bool passed() const { return pass_.largest() >= enough_; }
+  double e_pass() const { return pass_.largest(); }
+  double e_worse() const { return worse_.e_value(); }
+  int64_t used() const { return static_cast<int64_t>(used_); }
+  int64_t planned() const { return planned_; }
+  double mean() const { return used_ == 0 ? 0.0 : sum_ / static_cast<double>(used_); }
+
+ private:
+  static int64_t Population(const GateEntry& entry, const SequentialOptions& options) {
+    return options.benchmark ? entry.planned : 0;
+  }
+  static std::vector<std::optional<Score>> ByIndex(const GateEntry& entry, size_t metric) {
+    std::vector<std::optional<Score>> values(static_cast<size_t>(entry.planned));
+    for (const GateItem& item : entry.items) {
+      if (item.index < entry.planned) values[static_cast<size_t>(item.index)] = item.values[metric];
+    }
+    return values;
+  }
+
+  EProcess pass_;
+  EProcess worse_;
+  double enough_;
+  std::vector<double> differences_;
+  size_t used_ = 0;
+  int64_t planned_ = 0;
+  double sum_ = 0.0;
+};
+
+// Whether the evidence is certain now; sets each metric's verdict.
+bool Decided(const std::vector<Walk>& walks, double alpha, SequentialReport& report) {
+  std::vector<double> worse;
+  for (const Walk& walk : walks) worse.push_back(walk.e_worse());
+  const std::vector<double> adjusted = scoring::EHolmAdjusted(worse);
+  bool all_pass = true, any_fail = false;
+  for (size_t m = 0; m < walks.size(); m++) {
+    SequentialMetric& metric = report.metrics[m];
+    metric.e_pass = walks[m].e_pass();
+    metric.e_worse = adjusted[m];
+    const bool fails = !walks[m].passed() && adjusted[m] >= 1.0 / alpha;
+    metric.verdict = walks[m].passed() ? Verdict::kPass : (fails ? Verdict::kFail : Verdict::kInconclusive);
+    all_pass = all_pass && walks[m].passed();
+    any_fail = any_fail || fails;
+  }
+  report.verdict = any_fail ? Verdict::kFail : (all_pass ? Verdict::kPass : Verdict::kInconclusive);
+  return any_fail || all_pass;
+}
+
+// All walks in step, each at its own share of the longest, until the evidence or the items run out.
+void WalkAll(std::vector<Walk>& walks, double alpha, SequentialReport& report) {
+  int64_t longest = 0;
+  for (const Walk& walk : walks) longest = std::max(longest, walk.planned());
+  bool decided = false;
+  for (int64_t step = 1; step <= longest && !decided; step++) {
+    bool moved = false;
+    for (Walk& walk : walks) {
+      if (walk.used() < step * walk.planned() / longest) moved = walk.Advance() || moved;
+    }
+    if (moved) decided = Decided(walks, alpha, report);
+  }
+  for (size_t m = 0; m < walks.size(); m++) {
+    report.metrics[m].used = walks[m].used();
+    report.metrics[m].planned = walks[m].planned();
+    report.metrics[m].delta = walks[m].mean();
+  }
+}
+
+// Items of each entry once, however many metrics it has.
+void CountItems(const std::vector<PairedMetric>& pairs, SequentialReport& report) {
+  std::vector<size_t> seen;
+  for (size_t m = 0; m < pairs.size(); m++) {
+    if (std::find(seen.begin(), seen.end(), pairs[m].baseline_entry) != seen.end()) continue;
+    seen.push_back(pairs[m].baseline_entry);
+    report.used += report.metrics[m].used;
+    report.planned += report.metrics[m].planned;
+  }
+}
+
+std::string ReasonOf(const SequentialReport& report) {
+  const double share = 100.0 * static_cast<double>(report.planned - report.used) / static_cast<double>(report.planned);
+  const std::string used =
+      fmt::format("after {} of {} items ({:.0f} % of the work not needed)", report.used, report.planned, share);
+  switch (report.verdict) {
+    case Verdict::kPass:
+      return fmt::format("every metric is within its margin, {}", used);
+    case Verdict::kFail:
+      return fmt::format("a metric got worse, {}", used);
+    case Verdict::kInconclusive:
+      break;
+  }
+  return fmt::format("not certain after {} of {} items", report.used, report.planned);
+}
+
+}  // namespace
+
+absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, const GateRun& baseline,
+                                                      const SequentialOptions& options) {
+  SequentialReport report;
+  report.alpha = options.gate.alpha;
+  IHA_ASSIGN_OR_RETURN(const std::vector<PairedMetric> pairs,
+                       PairMetrics(candidate, baseline, options.gate.metrics, report.notes));
+  std::vector<Walk> walks;
+  for (const PairedMetric& pair : pairs) {
+    const GateEntry& entry = baseline.entries[pair.baseline_entry];
+    const GateMetric& metric = entry.metrics[pair.baseline_metric];
+    if (!options.gate.margin.has_value() && !metric.margin.has_value()) {
+      return InvalidArgument("{} {}: the baseline has no margin; give --margin, or export it again",
+                             entry.benchmark.name, metric.name);
+    }
+    const Margin margin = options.gate.margin.has_value() ? Margin{*options.gate.margin, "given"} : *metric.margin;
+    SequentialMetric& out = report.metrics.emplace_back();
+    out.benchmark = BriefName(entry);
+    out.metric = metric.name;
+    out.margin = margin;
+    walks.emplace_back(candidate.entries[pair.candidate_entry], entry, pair, margin, options);
+  }
+  WalkAll(walks, options.gate.alpha, report);
+  CountItems(pairs, report);
+  report.reason = ReasonOf(report);
+  return report;
+}
+
+}  // namespace iha::reports

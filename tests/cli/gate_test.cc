@@ -1,0 +1,186 @@
+// gate and export --baseline as a CI job runs them: verdicts by exit code, every output, and their refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/file.h"
+#include "model/fake_model.h"
+#include "tests/support/programs.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::RunProgram;
+using Json = nlohmann::json;
+
+// Two models over 40 questions whose reference answers are what alpha says: alpha is always right, beta hardly ever.
+class GateCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"alpha", "beta"}) {
+      ASSERT_TRUE(
+          model::MakeFakeCheckpoint(Path(name), {.seed = name[0] == 'a' ? 1U : 2U, .style = model::FakeStyle::kWords})
+              .ok());
+    }
+    std::string questions;
+    for (int i = 0; i < 40; i++) questions += Json{{"question", fmt::format("q{}", i)}, {"answer", "?"}}.dump() + "\n";
+    ASSERT_TRUE(WriteFileAtomic(Path("first.jsonl"), questions).ok());
+    RunBoth("first", 40, "", "first");
+    std::istringstream lines(ReadFile(Path("first/samples.jsonl")).value_or(""));
+    std::string answered, line;
+    for (int i = 0; i < 40 && std::getline(lines, line); i++) {
+      const Json sample = Json::parse(line, nullptr, false);
+      answered += Json{{"question", fmt::format("q{}", i)}, {"answer", sample["text"]}}.dump() + "\n";
+    }
+    ASSERT_TRUE(WriteFileAtomic(Path("q.jsonl"), answered).ok());
+    sweep_ = RunBoth("out", 40);
+  }
+  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
+  std::string RunBoth(const std::string& out, int limit, const std::string& options = "",
+                      const std::string& file = "q") const {
+    const RunResult run = RunProgram({"iha-eval",
+                                      "run",
+                                      "--model",
+                                      Path("alpha"),
+                                      "--model",
+                                      Path("beta"),
+                                      "--bench",
+                                      "jsonl:" + Path(file + ".jsonl") + options,
+                                      "--limit",
+                                      std::to_string(limit),
+                                      "--max-new-tokens",
+                                      "12",
+                                      "--numerics",
+                                      "fake",
+                                      "--threads",
+                                      "1",
+                                      "--quiet",
+                                      "--db",
+                                      Path(file == "q" ? "x.db" : "first.db"),
+                                      "--out",
+                                      Path(out)});
+    EXPECT_EQ(run.exit.code, 0) << run.err;
+    return Json::parse(ReadFile(Path(out + "/table.json")).value_or("{}"), nullptr, false).value("sweep", "");
+  }
+  RunResult Gate(const std::string& candidate, const std::string& baseline, std::vector<std::string> more = {}) const {
+    std::vector<std::string> argv = {"iha-eval",    "gate",    "--db",       Path("x.db"),
+                                     "--candidate", candidate, "--baseline", baseline};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(argv);
+  }
+  std::string Name(const std::string& model) const { return sweep_.substr(0, 16) + "/" + model; }
+  std::string Export(const std::string& model, const std::string& file) const {
+    const RunResult done =
+        RunProgram({"iha-eval", "export", "--baseline", Name(model), "--db", Path("x.db"), "--out", Path(file)});
+    EXPECT_EQ(done.exit.code, 0) << done.err;
+    return Path(file);
+  }
+  void Refuses(const RunResult& result, int code, const std::string& message) const {
+    EXPECT_EQ(result.exit.code, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+
+  testing::TempDir dir_;
+  std::string sweep_;
+};
+
+TEST_F(GateCommand, PassFailAndInconclusiveHaveTheirExitCodes) {
+  const std::string alpha = Export("alpha", "alpha.json"), beta = Export("beta", "beta.json");
+  const RunResult same = Gate(Name("alpha"), alpha);
+  EXPECT_EQ(same.exit.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("bit-identical outputs on 40 items"));
+  EXPECT_EQ(Gate(Name("alpha"), beta).exit.code, 0);
+  const RunResult worse = Gate(Name("beta"), alpha);
+  EXPECT_EQ(worse.exit.code, 5) << worse.out << worse.err;
+  EXPECT_THAT(worse.out, HasSubstr("FAIL: worse in 1 of 1 metrics: jsonl:"));
+  // A baseline of the database is held to the same margins as its bundle.
+  EXPECT_EQ(Gate(Name("beta"), Name("alpha"), {"--json"}).out, Gate(Name("beta"), alpha, {"--json"}).out);
+
+  // Against a baseline that is as bad, but in other words: 40 items can't tell a loss of 0.1 points.
+  const std::vector<std::string> tight = {"--margin", "0.1", "--metrics", "exact"};
+  std::string text = ReadFile(beta).value();
+  text.replace(text.find("\"outputs\": \"") + 12, 1, text[text.find("\"outputs\": \"") + 12] == '0' ? "1" : "0");
+  ASSERT_TRUE(WriteFileAtomic(beta, text).ok());
+  const RunResult open = Gate(Name("beta"), beta, tight);
+  EXPECT_EQ(open.exit.code, 6) << open.out << open.err;
+  EXPECT_THAT(open.out, HasSubstr("more items would decide"));
+  const auto with = [&](const std::string& policy) {
+    std::vector<std::string> flags = tight;
+    flags.insert(flags.end(), {"--inconclusive", policy});
+    return Gate(Name("beta"), beta, flags).exit.code;
+  };
+  EXPECT_EQ(with("pass"), 0);
+  EXPECT_EQ(with("fail"), 5);
+  EXPECT_EQ(with("exit6"), 6);
+}
+
+TEST_F(GateCommand, SequentialNeedsFewerItemsForWhatIsPlain) {
+  const std::string alpha = Export("alpha", "alpha.json");
+  const RunResult worse = Gate(Name("beta"), alpha, {"--sequential", "--json"});
+  EXPECT_EQ(worse.exit.code, 5) << worse.err;
+  const Json json = Json::parse(worse.out, nullptr, false);
+  EXPECT_LT(json["items_used"], 40);
+  EXPECT_EQ(json["items_planned"], 40);
+  EXPECT_THAT(worse.err, HasSubstr("of the work not needed"));
+  EXPECT_EQ(Gate(Name("beta"), alpha, {"--sequential", "--target", "benchmark"}).exit.code, 5);
+}
+
+TEST_F(GateCommand, WritesWhatCiSystemsRead) {
+  const std::string alpha = Export("alpha", "alpha.json");
+  const RunResult result =
+      Gate(Name("beta"), alpha, {"--junit", Path("g.xml"), "--markdown", Path("g.md"), "--github", "--json"});
+  EXPECT_EQ(result.exit.code, 5) << result.err;
+  const Json json = Json::parse(result.out, nullptr, false);
+  EXPECT_EQ(json["verdict"], "FAIL");
+  EXPECT_EQ(json["metrics"][0]["method"], "tango");
+  EXPECT_THAT(result.err, HasSubstr("::error title=iha-eval gate FAIL"));
+  EXPECT_THAT(ReadFile(Path("g.xml")).value_or(""), HasSubstr("<failure message=\"worse: "));
+  EXPECT_THAT(ReadFile(Path("g.md")).value_or(""), HasSubstr("### Evaluation gate: FAIL\n"));
+}
+
+TEST_F(GateCommand, RefusesRunsThatAreNotComparable) {
+  const std::string alpha = Export("alpha", "alpha.json");
+  const std::string shorter = RunBoth("short", 39).substr(0, 16) + "/beta";
+  Refuses(Gate(shorter, alpha), 3, "items: candidate 39, baseline 40");
+  const std::string other = RunBoth("other", 40, "?prompt=Q:%20{question}").substr(0, 16) + "/beta";
+  Refuses(Gate(other, alpha), 3, "option prompt: candidate Q: {question}, baseline {question}");
+}
+
+TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
+  const std::string alpha = Export("alpha", "alpha.json");
+  Refuses(Gate("nothing", alpha), 3, "--candidate: found \"nothing\", expected SWEEP/MODEL");
+  Refuses(Gate(Name("gamma"), alpha), 3, "unknown model \"gamma\"");
+  Refuses(Gate("ffff0000/alpha", alpha), 3, "sweep ffff0000: not in this database");
+  Refuses(Gate(Name("alpha"), "no.json"), 3, "--baseline (no file of that name): found \"no.json\"");
+  Refuses(Gate(Name("alpha"), alpha, {"--margin", "0"}), 2, "--margin: found \"0\"");
+  Refuses(Gate(Name("alpha"), alpha, {"--margin", "nan"}), 2, "--margin: found \"nan\"");
+  Refuses(Gate(Name("alpha"), alpha, {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
+  Refuses(Gate(Name("alpha"), alpha, {"--junit", Path("no/g.xml")}), 3, "no/g.xml");
+  Refuses(Gate(Name("alpha"), Path("x.db")), 3, "x.db:1:");
+  Refuses(Gate(Name("alpha"), alpha, {"--sequential", "--github"}), 2, "--sequential: prints text or --json");
+  EXPECT_EQ(Gate(Name("alpha"), alpha, {"--alpha", "0.7"}).exit.code, 2);
+  EXPECT_EQ(Gate(Name("alpha"), alpha, {"--inconclusive", "maybe"}).exit.code, 2);
+  const auto refused_export = [&](std::vector<std::string> flags, int code, const std::string& message) {
+    flags.insert(flags.begin(), {"iha-eval", "export"});
+    Refuses(RunProgram(flags), code, message);
+  };
+  refused_export({}, 2, "expected --baseline or a subcommand");
+  refused_export({"--baseline", Name("alpha")}, 2, "--db and --out are required");
+  refused_export({"--baseline", "--db", Path("x.db"), "--out", "-"}, 2, "expected SWEEP/MODEL, or --sweep and --model");
+  refused_export({"--baseline", Name("gamma"), "--db", Path("x.db"), "--out", "-"}, 3, "unknown model \"gamma\"");
+  // Both ways to name a run give the same bytes.
+  const RunResult parts = RunProgram(
+      {"iha-eval", "export", "--baseline", "--sweep", sweep_, "--model", "alpha", "--db", Path("x.db"), "--out", "-"});
+  EXPECT_EQ(parts.out, ReadFile(alpha).value_or("")) << parts.err;
+}
+
+}  // namespace
+}  // namespace iha

@@ -1,0 +1,285 @@
+// The gate: verdicts as a pure function of two runs, what makes runs incomparable, the bundle, and the formats.
+#include "reports/gate.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/baseline_json.h"
+#include "reports/gate_render.h"
+
+namespace iha::reports {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// One entry of `items` items; the first `right` are solved, then every item whose index is in [from, to) is turned
+// over.
+GateEntry Entry(int items, int right, int from = 0, int to = 0) {
+  GateEntry entry{.benchmark = {.name = "gsm8k", .options = {{"fewshot", "5"}, {"prompt", "plain"}}},
+                  .sampling = {},
+                  .benchmark_version = "gsm8k/3",
+                  .grader_version = "gsm8k/1",
+                  .data_digest = Sha256Of("data"),
+                  .prompt_digest = Sha256Of("prompts"),
+                  .planned = items,
+                  .metrics = {{.name = "gsm8k.strict_match"}},
+                  .items = {}};
+  for (int i = 0; i < items; i++) {
+    const bool turned = from <= i && i < to;
+    const Score score{(i < right) != turned ? 1 : 0, 1};
+    entry.items.push_back(
+        {.index = i, .id = std::to_string(i), .outputs = Sha256Of(turned ? "other" : "same"), .values = {score}});
+  }
+  return entry;
+}
+
+GateRun RunOf(const std::string& model, std::vector<GateEntry> entries) {
+  return {.sweep = std::string(64, 'a'),
+          .model = model,
+          .weights = Sha256Of(model),
+          .tokenizer = Sha256Of("t"),
+          .numerics_id = "cpu-exact/1",
+          .iha_eval_version = "0.1.0",
+          .entries = std::move(entries)};
+}
+
+GateRun BaselineOf(std::vector<GateEntry> entries) {
+  GateRun run = RunOf("main", std::move(entries));
+  FixMargins(run, {});
+  return run;
+}
+
+MetricVerdict Only(const absl::StatusOr<GateReport>& report) {
+  EXPECT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->metrics.size(), 1U);
+  return report->metrics.at(0);
+}
+
+TEST(Gate, MarginIsThatAnUnchangedCandidatePassesWithPower) {
+  const GateRun greedy = BaselineOf({Entry(1319, 400)});
+  // 2.486475 sqrt(0.10 / 1319): 2.17 points.
+  EXPECT_NEAR(greedy.entries[0].metrics[0].margin->value, 0.0216502, 1e-6);
+  EXPECT_EQ(greedy.entries[0].metrics[0].margin->rule, "assumed_discordance");
+  GateEntry sampled = Entry(1319, 400);
+  sampled.sampling = {.temperature = 0.6, .samples = 16};
+  sampled.metrics[0].within_variance = 0.08;
+  const GateRun many = BaselineOf({sampled});
+  EXPECT_NEAR(many.entries[0].metrics[0].margin->value, 2.486475 * std::sqrt(2 * 0.08 / 16 / 1319), 1e-7);
+  EXPECT_EQ(many.entries[0].metrics[0].margin->rule, "within_item_variance");
+}
+
+TEST(Gate, VerdictsFollowBoundsAndMargin) {
+  const GateRun baseline = BaselineOf({Entry(500, 250)});
+  struct Case {
+    const char* what;
+    int from, to;
+    Verdict verdict;
+  };
+  // Turning items below 250 loses them, above gains them; the margin is 3.52 points.
+  for (const Case& c : {Case{"nothing", 0, 0, Verdict::kPass}, Case{"gains", 250, 270, Verdict::kPass},
+                        Case{"evens out", 240, 260, Verdict::kPass}, Case{"loses 8 points", 210, 250, Verdict::kFail},
+                        Case{"loses 1 point", 237, 258, Verdict::kPass},
+                        Case{"loses 2 of 500 net, many change", 148, 350, Verdict::kInconclusive},
+                        Case{"loses 2 points", 238, 250, Verdict::kFail}}) {
+    const auto report = EvaluateGate(RunOf("new", {Entry(500, 250, c.from, c.to)}), baseline, {});
+    const MetricVerdict verdict = Only(report);
+    EXPECT_EQ(verdict.verdict, c.verdict) << c.what << ": " << verdict.reason;
+    EXPECT_EQ(report->verdict, c.verdict);
+    EXPECT_EQ(verdict.verdict == Verdict::kInconclusive, verdict.more_items.has_value()) << c.what;
+  }
+}
+
+TEST(Gate, BitIdenticalIsAPassWithoutATestAndEqualScoresAreNot) {
+  const GateRun baseline = BaselineOf({Entry(12, 6)});
+  const MetricVerdict same = Only(EvaluateGate(RunOf("new", {Entry(12, 6)}), baseline, {.margin = 1e-6}));
+  EXPECT_EQ(same.verdict, Verdict::kPass);
+  EXPECT_EQ(same.reason, "bit-identical outputs on 12 items");
+  GateEntry reworded = Entry(12, 6);
+  reworded.items[3].outputs = Sha256Of("other words");
+  const MetricVerdict tested = Only(EvaluateGate(RunOf("new", {reworded}), baseline, {.margin = 1e-6}));
+  EXPECT_EQ(tested.verdict, Verdict::kInconclusive);
+  EXPECT_FALSE(tested.identical);
+}
+
+// Five metrics of which one loses a little: by itself worse, not after Holm.
+TEST(Gate, ClaimsAreCorrectedOverTheFamilyAndPassNeedsAll) {
+  std::vector<GateEntry> before, after;
+  for (int e = 0; e < 5; e++) {
+    GateEntry entry = Entry(500, 250);
+    entry.benchmark.name = fmt::format("own{}", e);
+    before.push_back(entry);
+    GateEntry changed = Entry(500, 250, e == 0 ? 235 : 0, e == 0 ? 255 : 0);
+    changed.benchmark.name = entry.benchmark.name;
+    after.push_back(changed);
+  }
+  const GateRun baseline = BaselineOf(before);
+  const GateOptions strict{.margin = 0.01};
+  const auto alone = EvaluateGate(RunOf("new", {after[0]}), BaselineOf({before[0]}), strict);
+  EXPECT_EQ(Only(alone).verdict, Verdict::kFail) << Only(alone).reason;
+  const auto family = EvaluateGate(RunOf("new", after), baseline, strict);
+  ASSERT_TRUE(family.ok()) << family.status();
+  EXPECT_EQ(family->metrics[0].verdict, Verdict::kInconclusive);
+  EXPECT_NEAR(family->metrics[0].adjusted_p, 5 * family->metrics[0].test.p_worse, 1e-12);
+  EXPECT_LT(family->metrics[0].test.upper, 0.0);
+  EXPECT_EQ(family->verdict, Verdict::kInconclusive);
+  const auto chosen = EvaluateGate(RunOf("new", after), baseline, {.metrics = {"nothing"}});
+  EXPECT_THAT(std::string(chosen.status().message()), HasSubstr("gsm8k.strict_match"));
+}
+
+TEST(Gate, SaysHowMuchMoreWouldDecide) {
+  GateEntry before = Entry(400, 200), after = Entry(400, 200, 100, 298);
+  for (GateEntry* entry : {&before, &after}) {
+    entry->sampling = {.temperature = 0.6, .samples = 4};
+    entry->metrics[0].within_variance = 0.2;
+  }
+  const MetricVerdict v = Only(EvaluateGate(RunOf("new", {after}), BaselineOf({before}), {.margin = 0.02}));
+  ASSERT_EQ(v.verdict, Verdict::kInconclusive) << v.reason;
+  // gap = max(Delta + m, -Delta) = 0.015; (2.486475 sd / 0.015)^2 items.
+  const double items = std::pow(2.486475 * v.test.sd / 0.015, 2);
+  EXPECT_NEAR(static_cast<double>(*v.more_items), items - 400, 2.0);
+  EXPECT_THAT(v.reason, HasSubstr(fmt::format("about {} more items", *v.more_items)));
+}
+
+TEST(Gate, RefusesWhatIsNotComparableAndNamesTheField) {
+  const GateRun baseline = BaselineOf({Entry(20, 10)});
+  const auto refused = [&](const std::function<void(GateRun&)>& change) {
+    GateRun candidate = RunOf("new", {Entry(20, 10)});
+    change(candidate);
+    const auto report = EvaluateGate(candidate, baseline, {});
+    EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(report.status().message());
+  };
+  const auto entry = [](GateRun& run) -> GateEntry& { return run.entries[0]; };
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).prompt_digest = Sha256Of("x"); }),
+              HasSubstr("gsm8k: prompt digest: "));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).data_digest = Sha256Of("x"); }),
+              HasSubstr("data digest: candidate 2d71"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).grader_version = "gsm8k/2"; }),
+              HasSubstr("grader version: candidate gsm8k/2, baseline gsm8k/1"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.temperature = 0.5; }),
+              HasSubstr("temperature: candidate 0.5, baseline 0;"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.seed = 1; }), HasSubstr("seed: candidate 1, baseline 1234"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.top_p = 0.5; }), HasSubstr("top_p: "));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.top_k = 5; }), HasSubstr("top_k: "));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.samples = 2; }), HasSubstr("samples: candidate 2"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.max_new_tokens = 9; }), HasSubstr("max_new_tokens: "));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).planned = 19; }), HasSubstr("items: candidate 19, baseline 20"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).benchmark.options["fewshot"] = "8"; }),
+              HasSubstr("option fewshot: candidate 8, baseline 5"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).benchmark.options["system"] = "s"; }),
+              HasSubstr("option system: candidate s, baseline (none)"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).benchmark.name = "mbpp"; }),
+              HasSubstr("gsm8k: the candidate has not run"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).metrics[0].name = "x"; }), HasSubstr("only the baseline has it"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).items.pop_back(); }), HasSubstr("1 of 20 items have no value"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).items[4].values[0].reset(); }), HasSubstr("1 of 20 items"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).items[4].id = "z"; }), HasSubstr("item 4: candidate \"z\""));
+}
+
+TEST(Gate, ChatPromptsNeedTheSameTemplateAndOtherNumericsAreShown) {
+  GateEntry chat = Entry(20, 10);
+  chat.benchmark.options["prompt"] = "chat";
+  const GateRun baseline = BaselineOf({chat});
+  GateRun candidate = RunOf("new", {chat});
+  candidate.numerics_id = "cuda-exact-sm_90/1";
+  const auto report = EvaluateGate(candidate, baseline, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->notes,
+              Contains(HasSubstr("numerics differ: candidate cuda-exact-sm_90/1, baseline cpu-exact/1")));
+  candidate.tokenizer = Sha256Of("other");
+  EXPECT_THAT(std::string(EvaluateGate(candidate, baseline, {}).status().message()), HasSubstr("tokenizer digest"));
+}
+
+// The entry with equal settings is found whatever the order, and a metric that nobody has a value of is left out.
+TEST(Gate, PairsEntriesBySettingsAndLeavesOutUndefinedMetrics) {
+  GateEntry greedy = Entry(20, 10), sampled = Entry(20, 12);
+  sampled.sampling = {.temperature = 0.6, .samples = 4};
+  for (GateItem& item : greedy.items) item.values.emplace_back();
+  greedy.metrics.push_back({.name = "pass@9?metric=x"});
+  const auto report = EvaluateGate(RunOf("new", {sampled, greedy, Entry(19, 3)}), BaselineOf({greedy, sampled}), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->metrics.size(), 2U);
+  EXPECT_EQ(report->metrics[0].baseline, 0.5);
+  EXPECT_EQ(report->metrics[1].baseline, 0.6);
+  EXPECT_THAT(report->notes, Contains(HasSubstr("pass@9?metric=x: undefined for 1 samples")));
+  EXPECT_THAT(report->notes, Contains(HasSubstr("only the candidate has it")));
+}
+
+TEST(BaselineBundle, ComesBackAsItWas) {
+  GateEntry entry = Entry(3, 1);
+  entry.items[1].values[0] = Score{2, 3};
+  entry.metrics[0].within_variance = 0.125;
+  GateRun run = RunOf("a\"<b", {entry});
+  FixMargins(run, {.alpha = 0.01, .power = 0.9, .discordance = 0.2});
+  const std::string text = RenderBaseline(run, {.alpha = 0.01, .power = 0.9, .discordance = 0.2});
+  const auto back = ParseBaseline(text, "b.json");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(RenderBaseline(back->run, back->rule), text);
+  EXPECT_EQ(back->run.entries[0].items[1].values[0], (Score{2, 3}));
+  EXPECT_EQ(back->run.entries[0].metrics[0].margin->value, run.entries[0].metrics[0].margin->value);
+}
+
+TEST(BaselineBundle, RefusesWhatItCannotTrust) {
+  const GateRun run = BaselineOf({Entry(2, 1)});
+  const auto good = nlohmann::ordered_json::parse(RenderBaseline(run, {}));
+  const auto refused = [&](const std::string& pointer, const nlohmann::ordered_json& value) {
+    auto bad = good;
+    bad[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    const auto parsed = ParseBaseline(bad.dump(), "b.json");
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << pointer;
+    return std::string(parsed.status().message());
+  };
+  EXPECT_THAT(refused("/schema", "iha-eval/baseline/2"), HasSubstr("b.json: field \"schema\": found"));
+  EXPECT_THAT(refused("/surprise", 1), HasSubstr("field \"surprise\": unknown"));
+  EXPECT_THAT(refused("/entries/0/metrics/0/margin", 0), HasSubstr("field \"margin\": found 0"));
+  EXPECT_THAT(refused("/entries/0/items/0/values/0", "3/2"), HasSubstr("fractions in [0, 1]"));
+  EXPECT_THAT(refused("/entries/0/items/0/values/0", "1/0"), HasSubstr("fractions in [0, 1]"));
+  EXPECT_THAT(refused("/entries/0/items/1/index", 0), HasSubstr("all items in order"));
+  EXPECT_THAT(refused("/entries/0/planned", 3), HasSubstr("expected 2, the number of items"));
+  EXPECT_THAT(refused("/entries/0/data_digest", "zz"), HasSubstr("64 hex characters"));
+  EXPECT_THAT(refused("/entries/0/sampling/seed", -1), HasSubstr("field \"seed\": found -1"));
+  EXPECT_THAT(std::string(ParseBaseline("{", "b.json").status().message()), HasSubstr("b.json:1:"));
+}
+
+TEST(GateRender, HostileNamesStayText) {
+  GateEntry entry = Entry(20, 10), changed = Entry(20, 10, 0, 10);
+  entry.metrics[0].name = changed.metrics[0].name = "m<|>\x1b[31m\n::error::%0A&\"";
+  const auto report = EvaluateGate(RunOf("new\n::error title=x::y", {changed}), BaselineOf({entry}), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->verdict, Verdict::kFail);
+  const std::string xml = RenderGateJunit(*report, false);
+  EXPECT_THAT(xml, HasSubstr("failures=\"1\" errors=\"0\""));
+  EXPECT_THAT(xml, HasSubstr("m&lt;|&gt;\\x1B[31m\\n::error::%0A&amp;&quot;"));
+  const std::string github = RenderGateGithub(*report);
+  EXPECT_EQ(std::count(github.begin(), github.end(), '\n'), 1);
+  EXPECT_THAT(github,
+              HasSubstr("::error title=iha-eval gate FAIL gsm8k T=0 k=1 m<|>\\x1B[31m\\n%3A%3Aerror%3A%3A%250A"));
+  const std::string markdown = RenderGateMarkdown(*report);
+  EXPECT_THAT(markdown, HasSubstr("m\\<\\|\\>\\\\x1B\\[31m"));
+  for (const std::string& text : {xml, github, markdown, RenderGateText(*report)}) {
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  }
+  const auto json = nlohmann::json::parse(RenderGateJson(*report));
+  EXPECT_EQ(json["verdict"], "FAIL");
+  EXPECT_EQ(json["metrics"][0]["worse"], 10);
+}
+
+TEST(GateRender, InconclusiveIsAnErrorOfJunitUnlessItPasses) {
+  const auto report = EvaluateGate(RunOf("new", {Entry(500, 250, 148, 350)}), BaselineOf({Entry(500, 250)}), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderGateJunit(*report, false), HasSubstr("<error type=\"inconclusive\""));
+  EXPECT_THAT(RenderGateJunit(*report, true), HasSubstr("failures=\"0\" errors=\"0\""));
+  EXPECT_THAT(RenderGateGithub(*report), HasSubstr("::warning "));
+}
+
+}  // namespace
+}  // namespace iha::reports
