@@ -49,5 +49,6 @@ void AddScore(CLI::App& app, Command& command);         // score gsm8k|math|equi
 void AddScoreRuler(CLI::App& score, Command& command);  // score ruler
 void AddRank(CLI::App& app, Command& command);
 void AddFigure(CLI::App& app, Command& command);
+void AddRuler(CLI::App& app, Command& command);  // ruler generate
 
 }  // namespace iha::cli

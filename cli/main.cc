@@ -29,7 +29,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Example:\n  iha-eval run --model DIR --bench gsm8k_demo --out out");
   for (const auto add : {AddRun, AddClient, AddStore, AddExplain, AddRegrade, AddBench, AddImport, AddInspect,
-                         AddTokenize, AddToolCommands, AddScore, AddRank, AddFigure, AddGate, AddCompare}) {
+                         AddTokenize, AddToolCommands, AddScore, AddRank, AddFigure, AddGate, AddCompare, AddRuler}) {
     add(app, command);
   }
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;

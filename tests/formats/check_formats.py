@@ -165,6 +165,20 @@ def check_programs():
                 "regrade of programs")
 
 
+def check_ruler():
+    if data is None:
+        print("ruler generate: skipped: no data root")
+        used.add("ruler_generate")
+        return
+    flags = ["ruler", "generate", "--tokenizer", "whitespace", "--out", scratch / "rows", "--data-root", data, "--json"]
+    check_lines("ruler_generate", run(*flags, "--tasks", "vt,fwe", "--lengths", "1024,2048", "--samples", 2),
+                "ruler generate")
+    ended = run(*flags, "--tasks", "qa_2", "--mode", "seeded", "--lengths", 4096, "--samples", 101, code=3)
+    check_lines("ruler_generate", ended, "ruler generate to the last question")
+    if json.loads(ended)["end"]["kind"] != "data_exhausted":
+        sys.exit(f"ruler generate to the last question: {ended}")
+
+
 def check_examples():
     for name in ("table1", "table2", "ruler"):
         text = "\n".join(re.sub(r"^\s*//.*", "", line) for line in run("sweep", "example", name).splitlines())
@@ -189,6 +203,7 @@ def check_inspect():
 check_coordinator(check_run())
 check_tools()
 check_programs()
+check_ruler()
 check_examples()
 check_inspect()
 unused = sorted(set(schemas) - used)
