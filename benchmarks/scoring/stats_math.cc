@@ -46,7 +46,9 @@ double NormalCdf(double x) {
   double term = x, sum = x;
   for (int i = 3; i < 400; i += 2) {
     term = term * x * x / i;
+    const double before = sum;
     sum += term;
+    if (sum == before) break;
   }
   return 0.5 + kInverseSqrt2Pi * ExpNegative(-0.5 * x * x) * sum;
 }
