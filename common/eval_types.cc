@@ -106,6 +106,10 @@ const char* NameOf(Unscored reason) {
       return "grader_unavailable";
     case Unscored::kUndefined:
       return "undefined";
+    case Unscored::kGeneratorDeadEnd:
+      return "generator_dead_end";
+    case Unscored::kDataExhausted:
+      return "data_exhausted";
   }
   return "undefined";
 }

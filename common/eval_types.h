@@ -78,8 +78,7 @@ struct JobSpec {
 JobId IdOf(const JobSpec& job);
 
 struct ItemRange {
-  int64_t begin = 0;
-  int64_t end = 0;  // exclusive
+  int64_t begin = 0, end = 0;  // `end` is exclusive
   int64_t size() const { return end - begin; }
   auto operator<=>(const ItemRange&) const = default;
 };
@@ -128,8 +127,7 @@ struct ScoreKeyInputs {
   std::string numerics_id;
   std::vector<Continuation> choices;  // in the item's order
 };
-// Never the key of a generation: its encoding is of another kind.
-GenKey ScoreKeyOf(const ScoreKeyInputs& inputs);
+GenKey ScoreKeyOf(const ScoreKeyInputs& inputs);  // never a generation's: its encoding is of another kind
 
 // Key of the Philox stream of one sample: first 64 bits of SHA-256(canonical(seed, sample index, prompt ids)).
 uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int32_t>& prompt);
@@ -144,14 +142,16 @@ enum class Unscored {
   kCancelled,
   kGraderError,
   kGraderUnavailable,
-  kUndefined,  // e.g. pass@k with k > n
+  kUndefined,         // e.g. pass@k with k > n
+  kGeneratorDeadEnd,  // the benchmark's own generator never ends at this item or one before it
+  kDataExhausted,     // the benchmark's data hold no such item
 };
+inline constexpr Unscored kLastUnscored = Unscored::kDataExhausted;
 const char* NameOf(Unscored reason);  // "scored", "pending", "prompt_too_long", ...
 
 // Exact score in [0, 1]: num / den, den > 0, lowest terms.
 struct Score {
-  int64_t num = 0;
-  int64_t den = 1;
+  int64_t num = 0, den = 1;
   bool operator==(const Score&) const = default;
 };
 

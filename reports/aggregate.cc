@@ -64,6 +64,8 @@ Contribution ContributionOf(Unscored reason) {
     case Unscored::kCancelled:
     case Unscored::kGraderUnavailable:
     case Unscored::kUndefined:
+    case Unscored::kGeneratorDeadEnd:
+    case Unscored::kDataExhausted:
       return Contribution::kNothing;
   }
   return Contribution::kNothing;

@@ -2,9 +2,9 @@
 //
 // Pure functions; thread: any. A cell's value is the mean over its finished items, an exact rational. Items that
 // finished without a score because of the model or the grader (prompt too long, quarantined, grader error) count as
-// wrong, never leave the denominator, and are shown by reason; items that are pending, cancelled or without a grader
-// make the cell incomplete. scored + unscored by reason = planned in every cell (INV-TAB-1). Intervals: see
-// benchmarks/scoring/stats.h.
+// wrong, never leave the denominator, and are shown by reason; items that are pending, cancelled, without a grader
+// or that no generator or data can give make the cell incomplete. scored + unscored by reason = planned in every cell
+// (INV-TAB-1). Intervals: see benchmarks/scoring/stats.h.
 #pragma once
 
 #include <cstdint>

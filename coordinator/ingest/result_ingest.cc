@@ -24,7 +24,8 @@ int64_t Raw(ShardId id) { return static_cast<int64_t>(id); }
 // Reasons that a worker may give; the others are the coordinator's to say.
 bool WorkerMaySay(Unscored reason) {
   return reason == Unscored::kScored || reason == Unscored::kPromptTooLong || reason == Unscored::kGraderError ||
-         reason == Unscored::kGraderUnavailable;
+         reason == Unscored::kGraderUnavailable || reason == Unscored::kGeneratorDeadEnd ||
+         reason == Unscored::kDataExhausted;
 }
 
 absl::Status CheckUnscoredItem(const ItemResult& item) {

@@ -12,7 +12,7 @@ wire::Unscored ToWire(Unscored reason) { return static_cast<wire::Unscored>(stat
 
 Unscored ReadUnscored(const char* field, wire::Unscored value, const Check& at) {
   const int domain = static_cast<int>(value) - 1;
-  if (domain < 0 || domain > static_cast<int>(Unscored::kUndefined) || value == wire::UNSCORED_PENDING) {
+  if (domain < 0 || domain > static_cast<int>(kLastUnscored) || value == wire::UNSCORED_PENDING) {
     at.Fail(field, fmt::to_string(static_cast<int>(value)), "a reason of the list other than PENDING");
     return Unscored::kScored;
   }

@@ -263,8 +263,8 @@ TEST(EvalTypes, Names) {
   EXPECT_STREQ(NameOf(FinishReason::kStop), "stop");
   EXPECT_STREQ(NameOf(FinishReason::kLength), "length");
   std::set<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Unscored::kUndefined); i++) names.insert(NameOf(static_cast<Unscored>(i)));
-  EXPECT_EQ(names.size(), 8u);
+  for (int i = 0; i <= static_cast<int>(kLastUnscored); i++) names.insert(NameOf(static_cast<Unscored>(i)));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kLastUnscored) + 1);
 }
 
 }  // namespace

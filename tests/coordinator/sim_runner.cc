@@ -301,7 +301,7 @@ absl::StatusOr<std::string> SimRunner::Unscored(const Step& step) {
   const LeaseGrant& grant = *held->grant;
   IHA_ASSIGN_OR_RETURN(const std::vector<int64_t> items, Items(step, grant.missing));
   iha::Unscored reason = iha::Unscored::kPromptTooLong;
-  for (int i = 0; i <= static_cast<int>(iha::Unscored::kUndefined); ++i) {
+  for (int i = 0; i <= static_cast<int>(kLastUnscored); ++i) {
     if (step.Get("reason", "") == NameOf(static_cast<iha::Unscored>(i))) reason = static_cast<iha::Unscored>(i);
   }
   CommitItemsRequest request{.request_id = NewRequest(),

@@ -189,5 +189,77 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
   EXPECT_FALSE((*store)->Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
 }
 
+std::vector<std::string> SchemaOf(const std::string& path) {
+  std::vector<std::string> texts;
+  sqlite3* raw = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+  const auto take = [](void* out, int, char** values, char**) {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(values[0] == nullptr ? "" : values[0]);
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(raw, "SELECT sql FROM sqlite_schema ORDER BY type, name", take, &texts, nullptr), SQLITE_OK);
+  sqlite3_close(raw);
+  return texts;
+}
+
+ItemResult NotRun(int64_t index, Unscored reason) {
+  ItemResult item{.index = index, .item_id = "i", .unscored = reason, .samples = {}, .values = {}};
+  item.values.push_back({.metric = "m", .unscored = reason, .score = {}, .winner = "", .tie = {}, .invalid = 0});
+  return item;
+}
+
+absl::Status Insert(Store& store, const JobId& job, const ItemResult& item) {
+  return store.Write([&](WriteTxn& txn) { return txn.InsertItem(job, "g", item); });
+}
+
+// Version 5 took reasons up to `undefined` only. The file as that version left it, with a row in it.
+TEST(StoreFile, AFileOfTheFifthSchemaTakesTheNewReasonsAndKeepsItsItems) {
+  const TempDb db;
+  JobId job;
+  std::vector<std::string> fresh;
+  {
+    StoreFixture fixture(db.path());
+    job = fixture.job();
+    ASSERT_TRUE(Insert(fixture.store(), job, NotRun(0, Unscored::kUndefined)).ok());
+  }
+  fresh = SchemaOf(db.path());
+  Execute(db.path(),
+          "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'BETWEEN 0 AND 9', 'BETWEEN 0 AND "
+          "7'); PRAGMA writable_schema = RESET; UPDATE meta SET value = '5' WHERE key = 'schema_version'");
+  ASSERT_NE(SchemaOf(db.path()), fresh);
+  sqlite3* old = nullptr;
+  ASSERT_EQ(sqlite3_open(db.path().c_str(), &old), SQLITE_OK);
+  const char* const insert = "INSERT INTO item_result SELECT job, item + 1, item_id, 8, hash FROM item_result";
+  EXPECT_EQ(sqlite3_exec(old, insert, nullptr, nullptr, nullptr), SQLITE_CONSTRAINT);
+  sqlite3_close(old);
+  EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 5 is older"));
+  {
+    auto store = OpenSqliteStore({.path = db.path()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE(Insert(**store, job, NotRun(1, Unscored::kGeneratorDeadEnd)).ok());
+    EXPECT_TRUE(Insert(**store, job, NotRun(2, Unscored::kDataExhausted)).ok());
+    EXPECT_FALSE(Insert(**store, job, NotRun(3, Unscored::kPending)).ok());
+    EXPECT_FALSE(Insert(**store, job, NotRun(3, static_cast<Unscored>(static_cast<int>(kLastUnscored) + 1))).ok());
+    ASSERT_TRUE((*store)
+                    ->Read([&](ReadTxn& txn) -> absl::Status {
+                      for (int64_t i = 0; i < 3; i++) {
+                        const auto item = txn.LoadItemGraded(job, i, "g");
+                        if (!item.ok()) return item.status();
+                        const Unscored reasons[] = {Unscored::kUndefined, Unscored::kGeneratorDeadEnd,
+                                                    Unscored::kDataExhausted};
+                        if (!item->has_value()) return absl::NotFoundError("item");
+                        EXPECT_EQ((*item)->unscored, reasons[i]);
+                        EXPECT_EQ((*item)->values.at(0).unscored, reasons[i]);
+                      }
+                      const auto problems = txn.DamagedPages();
+                      if (!problems.ok()) return problems.status();
+                      EXPECT_TRUE(problems->empty()) << problems->front();
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+  EXPECT_EQ(SchemaOf(db.path()), fresh) << "a migrated file is no other than a new one";
+}
+
 }  // namespace
 }  // namespace iha::coordinator

@@ -110,13 +110,19 @@ TEST(Codec, ResultRoundTrips) {
   EXPECT_EQ(generation.Checksum(), SampleGeneration().Checksum());
   EXPECT_EQ(generation.text, SampleGeneration().text);
   EXPECT_EQ(*RoundTrip<wire::ItemResult>(SampleItem()), SampleItem());
-  ItemResult not_run;
-  not_run.index = 1;
-  not_run.item_id = "x";
-  not_run.unscored = Unscored::kPromptTooLong;
-  wire::ItemResult message;
-  ToWire(not_run, &message);
-  EXPECT_EQ(*FromWire(message), not_run);
+  for (int reason = 0; reason <= static_cast<int>(kLastUnscored); reason++) {
+    if (static_cast<Unscored>(reason) == Unscored::kPending) continue;
+    ItemResult not_run;
+    not_run.index = 1;
+    not_run.item_id = "x";
+    not_run.unscored = static_cast<Unscored>(reason);
+    wire::ItemResult message;
+    ToWire(not_run, &message);
+    EXPECT_EQ(message.unscored(), reason + 1);
+    const auto read = FromWire(message);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, not_run);
+  }
 }
 
 TEST(Codec, ResultCallRoundTrips) {

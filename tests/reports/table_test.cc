@@ -66,6 +66,23 @@ TEST(BuildTable, UnscoredItemsCountAsWrongAndAreNamed) {
   EXPECT_THAT(table->notes, Contains(HasSubstr("1 of 4 items prompt_too_long")));
 }
 
+// What the benchmark does not have says nothing of the model: it leaves the denominator, and the cell is incomplete.
+TEST(BuildTable, ItemsThatDoNotExistLeaveTheMean) {
+  Snapshot snapshot = TwoModels({{1, 0, 1, 1}});
+  for (const auto& [item, reason] : {std::pair{2, Unscored::kGeneratorDeadEnd}, {3, Unscored::kDataExhausted}}) {
+    snapshot.jobs[0].items[static_cast<size_t>(item)].unscored = reason;
+    snapshot.jobs[0].items[static_cast<size_t>(item)].values.clear();
+  }
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const Cell& cell = table->rows[0].cells[0].cell;
+  EXPECT_EQ(Percent(*cell.value, 1), "50.0");
+  EXPECT_EQ(cell.scored, 2);
+  EXPECT_FALSE(cell.complete());
+  EXPECT_THAT(table->notes, Contains(HasSubstr("1 of 4 items generator_dead_end")));
+  EXPECT_THAT(table->notes, Contains(HasSubstr("1 of 4 items data_exhausted")));
+}
+
 TEST(BuildTable, WarnsOfTruncatedSamplesOncePerEntry) {
   Snapshot snapshot = TwoModels({{1, 1, 1, 1}});
   snapshot.jobs[0].items[0].truncated = 1;
