@@ -18,6 +18,10 @@
 #include "common/digest.h"
 #include "common/eval_types.h"
 
+namespace iha::tokenizer {
+class Tokenizer;  // model/tokenizer/tokenizer.h
+}
+
 namespace iha::benchmarks {
 
 class Graders;  // graders/graders.h
@@ -35,6 +39,7 @@ struct Prompt {
   std::vector<std::string> stops;  // generation is cut before the first of these
   // Likelihood benchmarks: nothing is drawn, each of these is scored behind `text` (plain form). No stops then.
   std::vector<std::string> choices = {};
+  bool bare = false;  // plain form: `text` brings its special tokens itself, none are added
 };
 
 struct CodeSample {
@@ -45,7 +50,8 @@ struct CodeSample {
 struct MetricInfo {
   std::string name;         // "gsm8k.strict_match"
   std::string description;  // whose rule, one line
-  bool pure = true;         // false: needs another process; the coordinator takes the worker's word for it
+  bool pure = true;         // false: needs another process, or items of a checkpoint; the coordinator takes the
+                            // worker's word for it
 };
 
 struct OptionInfo {
@@ -68,6 +74,28 @@ struct BenchmarkInfo {
   // Each prompt has choices that are scored: one sample an item, its text that of scoring/choice_scores.h.
   bool likelihood = false;
   bool runs_code = false;  // its metrics run what models wrote: only a worker whose sandbox holds grades it
+  // > 0: its items follow from a checkpoint's tokenizer (ForCheckpoint), each of at most so many tokens, prompt and
+  // generation.
+  int64_t item_tokens = 0;
+};
+
+// What a checkpoint brings to a benchmark whose items follow from it.
+struct CheckpointTexts {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  int64_t items = 0;           // those that are planned: the first so many
+  std::string cache_dir = "";  // where items that were made are kept for the next run; "" = nowhere
+  int threads = 1;
+};
+
+class Benchmark;
+
+// The items of one benchmark for one checkpoint. One call at a time. Blocking: the first call makes what is not in the
+// cache (seconds, at long lengths minutes).
+class ItemSource {
+ public:
+  virtual ~ItemSource() = default;
+  // The benchmark that renders and grades items begin..end-1, and may be asked for no others. Errors: those of files.
+  virtual absl::StatusOr<std::unique_ptr<const Benchmark>> Items(ItemRange range) = 0;
 };
 
 class Benchmark {
@@ -88,6 +116,11 @@ class Benchmark {
   virtual Digest data_digest() const = 0;
   // What the first metric judges of a text, and the whole program that it runs; both "" where texts are no programs.
   virtual CodeSample Code(int64_t, const std::string&) const { return {}; }
+  // Where info().item_tokens > 0 what was opened renders nothing and grades nothing (kGraderUnavailable): this gives
+  // the items, and null for all other benchmarks. InvalidArgument: the checkpoint cannot have them; says why.
+  virtual absl::StatusOr<std::unique_ptr<ItemSource>> ForCheckpoint(const CheckpointTexts&) const { return nullptr; }
+  // Why item `index` of an ItemSource is not there: such an item is unscored for this reason. kScored: it is there.
+  virtual Unscored Missing(int64_t) const { return Unscored::kScored; }
 };
 
 // Every benchmark there is, in listing order (explicit list; no static registration); "jsonl:FILE" stands for all
@@ -107,12 +140,22 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenBenchmark(const BenchmarkRe
 absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec);
 std::string ToString(const BenchmarkRef& ref);
 
+// The benchmarks that `ref` stands for, one for each table cell: itself, but "ruler@4096,8192" is 26. InvalidArgument:
+// the name's list is wrong (says where). Unknown names are left for OpenBenchmark.
+absl::StatusOr<std::vector<BenchmarkRef>> ExpandBenchmark(const BenchmarkRef& ref);
+
+// InvalidArgument: the benchmark's items are longer than a context of so many tokens, and its options don't say that
+// they are to be run all the same. NotFound: an unknown benchmark.
+absl::Status CheckContext(const BenchmarkRef& ref, const std::string& model, int64_t context_tokens);
+
 // A spec may carry sampling settings too: "gsm8k?samples=5&temperature=0.6". Moves samples, temperature, top_p, top_k,
 // seed and max_new_tokens from `ref`'s options to `sampling`; the rest stays. InvalidArgument: a value that is no
 // number of the setting's range.
 absl::Status TakeSampling(BenchmarkRef& ref, SamplingParams& sampling);
 
 // Digest of all prompts, stops and options of the first `items` items: two runs are comparable only if it is equal.
+// Where items follow from the checkpoint's tokenizer, of options and version: with the tokenizer's digest and the
+// data's they decide every prompt.
 Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 
 // The item's values for `metrics` (as ResolveMetrics gives them), in that order, from its samples' grades (one vector a

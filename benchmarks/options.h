@@ -28,4 +28,7 @@ absl::StatusOr<std::string> DayOption(const BenchmarkRef& ref, const std::string
 inline constexpr char kTemplateDateOption[] = "template_date";
 OptionInfo TemplateDateOption();
 
+// The option of benchmarks of a given length; alone it stands for "yes".
+inline constexpr char kAllowOverContextOption[] = "allow_over_context";
+
 }  // namespace iha::benchmarks

@@ -14,7 +14,7 @@ using tokenizer::ChatTemplate;
 
 absl::StatusOr<std::vector<int32_t>> PromptEncoder::Encode(const Prompt& prompt) {
   if (!prompt.messages.empty()) return EncodeChat(prompt);
-  return tokenizer_->Encode(prompt.text, {.add_special = true});
+  return tokenizer_->Encode(prompt.text, {.add_special = !prompt.bare});
 }
 
 std::optional<int32_t> PromptEncoder::PrefixToken() const {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "benchmarks/benchmark.h"
+#include "benchmarks/options.h"
 #include "common/canonical.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -48,12 +49,19 @@ std::string Encode(const std::string& text) {
   return encoded;
 }
 
+// Options that may stand alone, for "yes".
+bool IsFlag(std::string_view name) { return name == kAllowOverContextOption; }
+
 bool IsOptionName(std::string_view name) {
   if (name.empty()) return false;
   for (const char c : name) {
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) return false;
   }
   return true;
+}
+
+absl::Status GivenTwice(const std::string& spec, const std::string& option) {
+  return InvalidArgument("spec '{}': option {} is given twice", TerminalSafe(spec, 200), option);
 }
 
 // Moves option `name` of `ref`, if given, to `value`.
@@ -94,14 +102,16 @@ absl::StatusOr<BenchmarkRef> ParseBenchmarkRef(const std::string& spec) {
     const std::string_view part = view.substr(begin, pos == std::string_view::npos ? pos : pos - begin);
     const size_t equals = part.find('=');
     const std::string name(part.substr(0, equals));
+    if (equals == std::string_view::npos && IsFlag(name)) {
+      if (!ref.options.emplace(name, "yes").second) return GivenTwice(spec, name);
+      continue;
+    }
     if (equals == std::string_view::npos || !IsOptionName(name)) {
       return InvalidArgument("spec '{}': found '{}', expected option=value with option of a-z, 0-9 and _",
                              TerminalSafe(spec, 200), TerminalSafe(part, 80));
     }
     IHA_ASSIGN_OR_RETURN(std::string value, Decode(spec, part.substr(equals + 1)));
-    if (!ref.options.emplace(name, std::move(value)).second) {
-      return InvalidArgument("spec '{}': option {} is given twice", TerminalSafe(spec, 200), name);
-    }
+    if (!ref.options.emplace(name, std::move(value)).second) return GivenTwice(spec, name);
   }
   return ref;
 }
@@ -132,6 +142,7 @@ absl::Status TakeSampling(BenchmarkRef& ref, SamplingParams& sampling) {
 Digest PromptDigest(const Benchmark& benchmark, int64_t items) {
   CanonicalWriter writer("iha.prompts", 1);
   writer.String(ToString(benchmark.ref())).Int(items);
+  if (benchmark.info().item_tokens > 0) return writer.String(benchmark.info().version).Hash();
   for (int64_t i = 0; i < items; ++i) {
     const Prompt prompt = benchmark.Render(i);
     writer.String(prompt.text).List(prompt.messages.size());

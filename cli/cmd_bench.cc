@@ -84,7 +84,10 @@ void PrintInfo(const BenchmarkInfo& info) {
                            : info.runs_code ? ": pass@1, and pass@k for k > 1 samples"
                                             : "; for k > 1 samples also maj@k of the first");
   std::cout << "\ndata\n";
-  if (info.data_files.empty()) std::cout << (info.name.find(':') == std::string::npos ? "  bundled\n" : "  FILE\n");
+  if (info.data_files.empty()) {
+    const bool from_file = info.item_tokens == 0 && info.name.find(':') != std::string::npos;
+    std::cout << (info.item_tokens > 0 ? "  none\n" : from_file ? "  FILE\n" : "  bundled\n");
+  }
   for (const std::string& path : info.data_files) {
     const benchmarks::DataFile* file = benchmarks::FindDataFile(path);
     std::cout << "  " << path;

@@ -17,6 +17,7 @@
 #include "coordinator/store/explain.h"
 #include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace iha::cli {
 namespace {
@@ -31,6 +32,7 @@ struct Flags {
   int64_t entry = 0;
   std::optional<int64_t> sample;
   std::string grader;
+  std::string checkpoint;
   bool run = false;
   bool json = false;
 };
@@ -57,7 +59,8 @@ absl::Status AddPrompt(const JobSpec& job, int64_t item, const benchmarks::Bench
   }
   const benchmarks::Prompt prompt = benchmark.Render(item);
   out["prompt_digest"] = now.Hex();
-  if (prompt.messages.empty()) {
+  const bool unknown = benchmark.info().item_tokens > 0 && prompt.text.empty();  // without --checkpoint
+  if (prompt.messages.empty() && !unknown) {
     out["prompt"] = prompt.text;
     if (!prompt.choices.empty()) out["choices"] = prompt.choices;
   } else {
@@ -155,13 +158,24 @@ absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Be
   return absl::OkStatus();
 }
 
+// The benchmark as workers have it: where its items follow from the checkpoint's tokenizer, with that of --checkpoint.
+absl::StatusOr<std::unique_ptr<const benchmarks::Benchmark>> WithItem(
+    std::unique_ptr<const benchmarks::Benchmark> benchmark, const Flags& flags, int64_t index) {
+  if (benchmark->info().item_tokens == 0 || flags.checkpoint.empty()) return benchmark;
+  IHA_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::Load(flags.checkpoint));
+  IHA_ASSIGN_OR_RETURN(const auto items,
+                       benchmark->ForCheckpoint({.tokenizer = std::move(tokenizer), .items = index + 1}));
+  return items->Items({.begin = index, .end = index + 1});
+}
+
 absl::StatusOr<Json> Story(const Flags& flags, const std::string& data_root, const std::string& tool) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const coordinator::JobRecord record,
                        coordinator::FindJob(*store, sweep, flags.model, flags.entry));
-  IHA_ASSIGN_OR_RETURN(const auto benchmark, benchmarks::OpenBenchmark(record.spec.entry.benchmark, data_root));
+  IHA_ASSIGN_OR_RETURN(auto benchmark, benchmarks::OpenBenchmark(record.spec.entry.benchmark, data_root));
   IHA_ASSIGN_OR_RETURN(const int64_t index, IndexOf(flags.item, *benchmark, record.spec.items));
+  IHA_ASSIGN_OR_RETURN(benchmark, WithItem(std::move(benchmark), flags, index));
   IHA_ASSIGN_OR_RETURN(const coordinator::ItemStory story,
                        coordinator::ReadItemStory(*store, sweep, flags.model, flags.entry, index, flags.grader));
   const JobSpec& job = story.job.spec;
@@ -246,6 +260,8 @@ void AddExplain(CLI::App& app, Command& command) {
   explain->add_option("--sample", flags->sample, "this sample only, from 0")->check(WholeNumber(0, INT32_MAX));
   explain->add_option("--grader", flags->grader, "by the rows that regrade stored under this version");
   explain->add_option("--data-root", command.data_root, "benchmark data");
+  explain->add_option("--checkpoint", flags->checkpoint,
+                      "RULER: the model's folder, whose tokenizer its prompts follow from; without it none is shown");
   explain->add_flag("--run", flags->run,
                     "benchmarks of programs: runs each shown one again, and shows what it printed");
   explain->add_flag("--json", flags->json, "one JSON object");

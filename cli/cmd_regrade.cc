@@ -96,6 +96,7 @@ Json JobJson(const RegradedJob& job) {
               {"before", job.before},
               {"after", job.after.empty() ? Json(nullptr) : Json(job.after)},
               {"runs_code", job.runs_code},
+              {"of_checkpoint", job.of_checkpoint},
               {"items", job.items},
               {"changed", job.changed},
               {"metrics", Json::array()}};
@@ -110,9 +111,10 @@ Json JobJson(const RegradedJob& job) {
 }
 
 void PrintJob(const RegradedJob& job) {
-  const std::string outcome = job.after.empty() ? std::string("equal to ") + job.before
-                                                : fmt::format("{} of {} items differ from {}, stored as {}",
-                                                              job.changed, job.items, job.before, job.after);
+  const std::string outcome = job.of_checkpoint   ? "not graded again: its references follow from the checkpoint"
+                              : job.after.empty() ? std::string("equal to ") + job.before
+                                                  : fmt::format("{} of {} items differ from {}, stored as {}",
+                                                                job.changed, job.items, job.before, job.after);
   std::cout << TerminalSafe(fmt::format("{} · {}: {}", job.job.model.name, job.job.entry.benchmark.name, outcome))
             << "\n";
   for (const RegradedMetric& metric : job.metrics) {

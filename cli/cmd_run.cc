@@ -57,11 +57,14 @@ int FailRequest(const RunFlags& flags, const absl::Status& status) {
   return usage ? FailUsage("run", status) : Fail("run", status);
 }
 
-// A bad checkpoint is found before anything is stored or started.
-absl::Status CheckModels(const std::map<std::string, std::string>& folders) {
-  for (const auto& [name, folder] : folders) {
+// A bad checkpoint, or one that is too short for an entry, is found before anything is stored or started.
+absl::Status CheckModels(const Request& request) {
+  for (const auto& [name, folder] : request.folders) {
     IHA_RETURN_IF_ERROR(tokenizer::Tokenizer::Load(folder).status());
-    IHA_RETURN_IF_ERROR(checkpoint::CheckModelFolder(folder));
+    IHA_ASSIGN_OR_RETURN(const int64_t context_tokens, checkpoint::ContextTokensOf(folder));
+    for (const SweepEntry& entry : request.spec.entries) {
+      IHA_RETURN_IF_ERROR(benchmarks::CheckContext(entry.benchmark, name, context_tokens));
+    }
   }
   return absl::OkStatus();
 }
@@ -147,7 +150,7 @@ int Run(const Command& command, RunFlags flags) {
   if (const absl::Status status = reports::CheckTableOptions(request->spec, table); !status.ok()) {
     return Fail("run", status);
   }
-  if (const absl::Status models = CheckModels(request->folders); !models.ok()) return Fail("run", models);
+  if (const absl::Status models = CheckModels(*request); !models.ok()) return Fail("run", models);
   if (const absl::Status numerics = CheckNumerics(request->spec.numerics); !numerics.ok()) {
     return Fail("run", numerics);
   }
@@ -237,6 +240,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--max-batch", flags->max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   run->add_option("--models-root", flags->models_root, "folder of the models that --sweep names");
   run->add_option("--data-root", command.data_root, "benchmark data");
+  run->add_option("--cache-dir", flags->cache_dir,
+                  "where rows of RULER are kept; default $XDG_CACHE_HOME/iha-eval or ~/.cache/iha-eval");
   run->add_option("--graders", command.graders, "folder with the libraries of math.minerva and math.prm800k");
   run->add_option("--db", flags->db, "database file; default OUT/iha-eval.db");
   run->add_option("--out", flags->out, "folder for tables and samples; default iha-eval-out");

@@ -1,14 +1,10 @@
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "benchmarks/benchmark.h"
 #include "cli/sweep_file.h"
-#include "common/errors.h"
 #include "common/nearest.h"
-#include "common/status_macros.h"
 
 namespace iha::cli {
 namespace {
@@ -49,73 +45,30 @@ std::vector<Example> Examples() {
         {"", R"({"spec": "mbpp", "temperature": 0, "metrics": ["mbpp.pass@1"]})"},
         {"", R"({"spec": "humaneval", "temperature": 0, "max_new_tokens": 1024, "metrics": ["humaneval.pass@1"]})"}}},
       {"ruler",
-       "  // The IHA paper's Figure 2: RULER after 64k fine-tuning; multi-key retrieval at 4k, 8k, 16k and the mean.\n",
+       "  // The IHA paper's Figure 2: RULER after 64k fine-tuning; multi-key retrieval at 4k, 8k, 16k and the mean.\n"
+       "  // Every task at every length is an entry of its own; NVIDIA's lengths go on to 32768, 65536 and 131072.\n"
+       "  // Model names are folders below the workers' --models-root.\n",
        R"(["iha", "global", "global-local", "diff"])",
-       {{"", R"({"spec": "ruler@4096,8192,16384", "temperature": 0})"}}},
+       {{"Greedy, 500 rows a task; each task's own number of new tokens.",
+         R"({"spec": "ruler@4096,8192,16384", "temperature": 0})"}}},
   };
 }
 
-// "ruler:TASK@4096,8192" to "ruler".
-std::string FamilyOf(const std::string& benchmark) { return benchmark.substr(0, benchmark.find_first_of(":@")); }
-
-// The family of an entry's benchmark if this build lacks it, else "".
-absl::StatusOr<std::string> MissingFamily(const Entry& entry) {
-  IHA_ASSIGN_OR_RETURN(
-      const SweepSpec spec,
-      ParseSweep(fmt::format(R"({{"version": 1, "models": ["m"], "benchmarks": [{}]}})", entry.json), "example"));
-  const std::string family = FamilyOf(spec.entries[0].benchmark.name);
-  for (const benchmarks::BenchmarkInfo& info : benchmarks::ListBenchmarks()) {
-    if (FamilyOf(info.name) == family) return std::string();
-  }
-  return family;
-}
-
-// Each line behind "// ", at the indentation of the list.
-std::string CommentedOut(const std::string& json) {
+std::string Entries(const Example& example) {
   std::string out;
-  for (size_t begin = 0; begin <= json.size();) {
-    const size_t end = std::min(json.find('\n', begin), json.size());
-    out += "    // " + json.substr(begin, end - begin) + "\n";
-    begin = end + 1;
-  }
-  return out;
-}
-
-// The list as this build takes it: entries of benchmarks that it lacks are comments.
-std::string Entries(const Example& example, const std::vector<bool>& live) {
-  const size_t last = static_cast<size_t>(std::find(live.rbegin(), live.rend(), true) - live.rbegin());
-  std::string out;
-  for (size_t i = 0; i < live.size(); i++) {
+  for (size_t i = 0; i < example.entries.size(); i++) {
     const Entry& entry = example.entries[i];
     if (*entry.comment != '\0') out += fmt::format("    // {}\n", entry.comment);
-    const bool comma = i + 1 + last < live.size();
-    out += live[i] ? fmt::format("    {}{}\n", entry.json, comma ? "," : "") : CommentedOut(entry.json);
+    out += fmt::format("    {}{}\n", entry.json, i + 1 < example.entries.size() ? "," : "");
   }
   return out;
 }
 
-absl::StatusOr<std::string> Print(const Example& example) {
-  std::vector<bool> live;
-  std::vector<std::string> missing;
-  for (const Entry& entry : example.entries) {
-    IHA_ASSIGN_OR_RETURN(const std::string family, MissingFamily(entry));
-    live.push_back(family.empty());
-    if (!family.empty() && std::find(missing.begin(), missing.end(), family) == missing.end()) {
-      missing.push_back(family);
-    }
-  }
-  std::string note;
-  if (!missing.empty()) {
-    const bool nothing_left = std::find(live.begin(), live.end(), true) == live.end();
-    if (nothing_left) live.assign(live.size(), true);
-    note = fmt::format("// Not in this build: {}. {}\n", fmt::join(missing, ", "),
-                       nothing_left ? "run and submit refuse this file; another build may take it."
-                                    : "Their entries are comments below; the file runs without them.");
-  }
+std::string Print(const Example& example) {
   return fmt::format(
-      "{}{{\n{}  \"version\": 1,\n  \"models\": {},\n  \"benchmarks\": [\n{}  ],\n"
+      "{{\n{}  \"version\": 1,\n  \"models\": {},\n  \"benchmarks\": [\n{}  ],\n"
       "  \"numerics\": {{\"backend\": \"cpu-exact\"}}\n}}\n",
-      note, example.intro, example.models, Entries(example, live));
+      example.intro, example.models, Entries(example));
 }
 
 }  // namespace

@@ -127,23 +127,23 @@ void FillDefaults(const Defaults& defaults, SweepEntry& entry) {
   }
 }
 
+// An entry for each cell that the text stands for.
 absl::Status ReadSpecText(const std::string& text, const std::string& path, const Defaults& defaults,
-                          SweepEntry& entry) {
-  absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(text);
+                          std::vector<SweepEntry>& entries) {
+  const absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(text);
   if (!ref.ok()) return Annotate(ref.status(), path);
-  entry.benchmark = *std::move(ref);
-  FillDefaults(defaults, entry);
-  return Annotate(benchmarks::TakeSampling(entry.benchmark, entry.sampling), path);
+  const absl::StatusOr<std::vector<BenchmarkRef>> cells = benchmarks::ExpandBenchmark(*ref);
+  if (!cells.ok()) return Annotate(cells.status(), path);
+  for (const BenchmarkRef& cell : *cells) {
+    SweepEntry& entry = entries.emplace_back();
+    entry.benchmark = cell;
+    FillDefaults(defaults, entry);
+    IHA_RETURN_IF_ERROR(Annotate(benchmarks::TakeSampling(entry.benchmark, entry.sampling), path));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status ReadEntry(const Json& json, const std::string& path, const Defaults& defaults, SweepEntry& entry) {
-  if (json.is_string()) return ReadSpecText(json.get<std::string>(), path, defaults, entry);
-  Fields fields(json, path);
-  IHA_RETURN_IF_ERROR(fields.CheckObject(
-      Names{"spec", "samples", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "limit", "metrics"}));
-  std::string spec;
-  IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
-  IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", defaults, entry));
+absl::Status ReadEntryFields(Fields& fields, SweepEntry& entry) {
   SamplingParams& s = entry.sampling;
   IHA_RETURN_IF_ERROR(fields.Read("samples", s.samples));
   IHA_RETURN_IF_ERROR(fields.Read("temperature", s.temperature));
@@ -153,6 +153,22 @@ absl::Status ReadEntry(const Json& json, const std::string& path, const Defaults
   IHA_RETURN_IF_ERROR(fields.Read("max_new_tokens", s.max_new_tokens));
   IHA_RETURN_IF_ERROR(fields.Read("limit", entry.limit));
   return fields.Read("metrics", entry.metrics);
+}
+
+absl::StatusOr<std::vector<SweepEntry>> ReadEntry(const Json& json, const std::string& path, const Defaults& defaults) {
+  std::vector<SweepEntry> entries;
+  if (json.is_string()) {
+    IHA_RETURN_IF_ERROR(ReadSpecText(json.get<std::string>(), path, defaults, entries));
+    return entries;
+  }
+  Fields fields(json, path);
+  IHA_RETURN_IF_ERROR(fields.CheckObject(
+      Names{"spec", "samples", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "limit", "metrics"}));
+  std::string spec;
+  IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
+  IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", defaults, entries));
+  for (SweepEntry& entry : entries) IHA_RETURN_IF_ERROR(ReadEntryFields(fields, entry));
+  return entries;
 }
 
 absl::Status ReadNumerics(const Json& json, NumericsSpec& numerics) {
@@ -193,9 +209,10 @@ absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
     return InvalidArgument("benchmarks: expected a non-empty array of benchmark entries");
   }
   IHA_ASSIGN_OR_RETURN(const Defaults defaults, ReadDefaults(fields));
-  for (const Json& entry : *entries) {
-    const std::string path = fmt::format("benchmarks[{}]", spec.entries.size());
-    IHA_RETURN_IF_ERROR(ReadEntry(entry, path, defaults, spec.entries.emplace_back()));
+  for (size_t e = 0; e < entries->size(); e++) {
+    IHA_ASSIGN_OR_RETURN(const std::vector<SweepEntry> cells,
+                         ReadEntry((*entries)[e], fmt::format("benchmarks[{}]", e), defaults));
+    spec.entries.insert(spec.entries.end(), cells.begin(), cells.end());
   }
   if (const Json* numerics = fields.Find("numerics"); numerics != nullptr) {
     IHA_RETURN_IF_ERROR(ReadNumerics(*numerics, spec.numerics));

@@ -20,9 +20,8 @@ absl::StatusOr<SweepSpec> ParseSweep(std::string_view json, const std::string& w
 // The file form of a spec, all fields written out; ParseSweep gives the same spec back.
 std::string SweepToJson(const SweepSpec& spec);
 
-// A commented file with the paper's settings: "table1", "table2", "ruler". It is a sweep that this build runs: entries
-// of benchmarks that it lacks are comments, unless nothing would be left; the first line says so. InvalidArgument lists
-// the names.
+// A commented file with the paper's settings: "table1", "table2", "ruler". InvalidArgument lists the
+// names.
 absl::StatusOr<std::string> ExampleSweep(const std::string& name);
 
 }  // namespace iha::cli

@@ -1,5 +1,6 @@
 #include "coordinator/model_binding.h"
 
+#include "benchmarks/benchmark.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 
@@ -25,6 +26,12 @@ absl::StatusOr<std::optional<std::string>> OfferTo(WriteTxn& txn, const SweepId&
   if (!ref.weights_digest.empty() && ref.weights_digest != offer.weights.Hex()) {
     return fmt::format("{}: has weights {}, the sweep asks for {}", offer.model, Short(offer.weights),
                        ref.weights_digest.substr(0, 12));
+  }
+  // A model that is too short for an entry is a mistake of the sweep: said before any of it is run.
+  IHA_ASSIGN_OR_RETURN(const std::optional<SweepRecord> asked, txn.FindSweep(sweep));
+  for (const SweepEntry& entry : asked.has_value() ? asked->spec.entries : std::vector<SweepEntry>()) {
+    const absl::Status fits = benchmarks::CheckContext(entry.benchmark, offer.model, offer.context_tokens);
+    if (absl::IsInvalidArgument(fits)) return std::string(fits.message());
   }
   ModelBinding binding = offer;
   binding.sweep = sweep;

@@ -73,7 +73,7 @@ absl::StatusOr<int64_t> Integer(const nlohmann::json& object, const char* path, 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& dir) {
+absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& dir, int64_t positions) {
   const std::string path = dir + "/config.json";
   IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path, checkpoint::kMaxConfigBytes));
   const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
@@ -97,6 +97,7 @@ absl::StatusOr<std::unique_ptr<FakeModel>> FakeModel::Load(const std::string& di
   }
   options.vocab_size = static_cast<int32_t>(vocab);
   options.seed = static_cast<uint64_t>(seed);
+  options.context_tokens = std::max(options.context_tokens, positions);
   return std::make_unique<FakeModel>(options, checkpoint::FakeWeightsDigest(text));
 }
 

@@ -34,7 +34,7 @@ class FakeModel final : public Backend {
   // `weights` becomes info().weights.
   explicit FakeModel(const FakeOptions& options, const Digest& weights = {});
   // A directory made by MakeFakeCheckpoint. Its weights digest is that of config.json. NotFound, InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<FakeModel>> Load(const std::string& dir);
+  static absl::StatusOr<std::unique_ptr<FakeModel>> Load(const std::string& dir, int64_t positions = 0);
 
   const ModelInfo& info() const override { return info_; }
   absl::Status ReserveCache(int32_t blocks) override;

@@ -15,9 +15,9 @@
 namespace iha::model {
 namespace {
 
-absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder) {
+absl::StatusOr<OpenedBackend> OpenFake(const std::string& folder, int64_t positions = 0) {
   OpenedBackend opened;
-  IHA_ASSIGN_OR_RETURN(opened.backend, FakeModel::Load(folder));
+  IHA_ASSIGN_OR_RETURN(opened.backend, FakeModel::Load(folder, positions));
   IHA_ASSIGN_OR_RETURN(const std::string text,
                        ReadRegularFile(folder + "/generation_config.json", checkpoint::kMaxConfigBytes));
   IHA_ASSIGN_OR_RETURN(const checkpoint::GenerationConfig generation, checkpoint::ParseGenerationConfig(text));
@@ -49,8 +49,9 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
     return FailedPrecondition("{}: numerics {} cannot run a {} checkpoint; use {}", folder, options.numerics.Id(),
                               fake ? "fake" : "real", fake ? "fake" : "exact");
   }
-  if (fake) return OpenFake(folder);
-  IHA_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  if (fake) return OpenFake(folder, options.positions);
+  IHA_ASSIGN_OR_RETURN(checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::Open(folder));
+  IHA_RETURN_IF_ERROR(checkpoint.ExtendContext(options.positions));
   OpenedBackend opened;
   opened.eos = checkpoint.generation().eos_token_ids;
   if (options.numerics.torch() || options.numerics.cuda()) {

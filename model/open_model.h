@@ -26,6 +26,9 @@ struct OpenOptions {
   // or fake: the folder's own
   NumericsSpec numerics;
   std::string device = "cpu";  // those with an architecture: cuda or cuda:N
+  // So many must be runnable, also beyond the checkpoint's context, whose rules then go on unchanged; 0 = the context.
+  // The identity of the weights stays. InvalidArgument: its angles would no longer be exact.
+  int64_t positions = 0;
   // For the profile of the exact CPU engine; null = none. Must outlive the model.
   const Clock* clock = nullptr;
 };

@@ -1,5 +1,7 @@
 #include "reports/aggregate.h"
 
+#include "benchmarks/scoring/ruler_means.h"
+
 namespace iha::reports {
 namespace {
 
@@ -9,6 +11,8 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
   Cell cell;
   cell.metric = job.spec.entry.metrics[metric_index];
   cell.planned = job.spec.items;
+  const auto ruler = scoring::ParseRulerCell(job.spec.entry.benchmark.name);
+  cell.over_context = ruler.has_value() && job.context_tokens > 0 && ruler->length > job.context_tokens;
   std::vector<Score> values;
   values.reserve(job.items.size());
   Rational sum;

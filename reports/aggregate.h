@@ -37,6 +37,7 @@ struct Cell {
   int64_t invalid = 0;                        // samples without an extractable answer (votes only)
   int64_t truncated = 0;                      // samples that ended by max_new_tokens
   int64_t empty = 0;
+  bool over_context = false;  // items are longer than the context that the model was made for
 
   // The mean is over every planned item; only such cells are ranked and compared.
   bool complete() const;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/errors.h"
+#include "reports/ruler_summary.h"
 
 namespace iha::reports {
 namespace {
@@ -105,6 +106,7 @@ std::vector<Column> GenericColumns(const SweepSpec& spec) {
   std::vector<Column> columns;
   std::map<std::string, int> uses;
   const auto header_of = [&](const SweepEntry& entry, const std::string& metric) {
+    if (metric == kRulerMetric) return entry.benchmark.name;
     const std::string readable = ReadableMetric(metric);
     const bool names_benchmark = readable.starts_with(entry.benchmark.name + ".");
     return names_benchmark ? readable : fmt::format("{} {}", entry.benchmark.name, readable);

@@ -62,6 +62,9 @@ std::vector<std::string> LegendLines(const Table& table) {
   if (AnyCell(table, [](const TableCell& cell) { return cell.cell.value.has_value() && !cell.cell.complete(); })) {
     lines.emplace_back("* incomplete: of the items scored so far (the notes say what is missing); no delta, no rank.");
   }
+  if (AnyCell(table, [](const TableCell& cell) { return cell.cell.over_context; })) {
+    lines.emplace_back("† items longer than the context that the model was made for.");
+  }
   const bool imported =
       std::any_of(table.rows.begin(), table.rows.end(), [](const TableRow& row) { return !row.imported.empty(); });
   if (imported)

@@ -41,6 +41,9 @@ std::string ValueText(const TableCell& cell, int decimals);
 // The row's name as every table prints it: "NAME" or "NAME (imported)".
 std::string RowName(const TableRow& row);
 
+// Text that came from outside, safe inside a table cell of CommonMark.
+std::string MarkdownText(const std::string& text);
+
 // One CSV field, quoted where needed; text that a spreadsheet would run as a formula gets a leading apostrophe.
 std::string CsvField(const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include "reports/csv.h"
 #include "reports/render.h"
+#include "reports/render_ruler.h"
 
 namespace iha::reports {
 
@@ -27,8 +28,10 @@ std::string RenderCsv(const Table& table) {
     if (deltas) out += "," + CsvField(name + " delta");
   }
   if (ranks) out += ",Avg. Rank";
+  for (const std::string& header : RulerCsvHeaders(table)) out += "," + CsvField(header);
   out += "\n";
-  for (const TableRow& row : table.rows) {
+  for (size_t m = 0; m < table.rows.size(); m++) {
+    const TableRow& row = table.rows[m];
     out += CsvField(RowName(row));
     for (size_t c = 0; c < table.columns.size(); c++) {
       const TableCell& cell = row.cells[c];
@@ -40,6 +43,7 @@ std::string RenderCsv(const Table& table) {
       if (deltas) out += "," + (cell.delta.has_value() ? SignedPercent(*cell.delta, decimals) : std::string());
     }
     if (ranks) out += "," + (row.average_rank.has_value() ? row.average_rank->ToFixed(1) : std::string());
+    for (const std::string& field : RulerCsvFields(table, m)) out += "," + field;
     out += "\n";
   }
   return out;

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/render.h"
+#include "reports/render_ruler.h"
 
 namespace iha::reports {
 namespace {
@@ -45,6 +46,7 @@ Json CellJson(const TableCell& cell, const Column& column) {
   json["invalid"] = c.invalid;
   json["truncated"] = c.truncated;
   json["empty"] = c.empty;
+  json["over_context"] = c.over_context;
   json["tie_rate"] = c.tie_rate.ToDouble();
   return json;
 }
@@ -109,6 +111,7 @@ std::string RenderJson(const Table& table) {
     }
     json["rows"].push_back(std::move(out));
   }
+  if (!table.ruler.empty()) json["ruler"] = RulerJson(table);
   json["notes"] = table.notes;
   if (!table.suspects.empty()) json["suspects"] = SuspectsJson(table.suspects);
   Json provenance;

@@ -3,12 +3,26 @@
 #include <cctype>
 
 #include "reports/render.h"
+#include "reports/render_ruler.h"
 
 namespace iha::reports {
 namespace {
 
-// Text that came from outside, safe inside a table cell of CommonMark.
-std::string Escaped(const std::string& text) {
+std::string CellText(const TableRow& row, const TableCell& cell, int decimals) {
+  const std::string counts = row.imported.empty() ? fmt::format("{}/{}", cell.cell.scored, cell.cell.planned) : "";
+  if (!cell.cell.value.has_value()) return counts.empty() ? "–" : fmt::format("– ({})", counts);
+  std::string value = Percent(*cell.cell.value, decimals);
+  if (cell.best) value = "**" + value + "**";
+  if (!cell.cell.complete()) value += "*";
+  if (cell.cell.over_context) value += "†";
+  if (!cell.cell.interval.has_value()) return value;
+  const auto& interval = *cell.cell.interval;
+  return fmt::format("{} [{:.1f}, {:.1f}] {}", value, 100 * interval.low, 100 * interval.high, counts);
+}
+
+}  // namespace
+
+std::string MarkdownText(const std::string& text) {
   std::string out;
   const auto is_word = [&](size_t i) {
     return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
@@ -27,26 +41,13 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-std::string CellText(const TableRow& row, const TableCell& cell, int decimals) {
-  const std::string counts = row.imported.empty() ? fmt::format("{}/{}", cell.cell.scored, cell.cell.planned) : "";
-  if (!cell.cell.value.has_value()) return counts.empty() ? "–" : fmt::format("– ({})", counts);
-  std::string value = Percent(*cell.cell.value, decimals);
-  if (cell.best) value = "**" + value + "**";
-  if (!cell.cell.complete()) value += "*";
-  if (!cell.cell.interval.has_value()) return value;
-  const auto& interval = *cell.cell.interval;
-  return fmt::format("{} [{:.1f}, {:.1f}] {}", value, 100 * interval.low, 100 * interval.high, counts);
-}
-
-}  // namespace
-
 std::string RenderMarkdown(const Table& table) {
   const bool deltas = !table.baseline.empty();
   const bool ranks = table.rows.size() > 1;
   std::string out = "| Model |";
   std::string rule = "|---|";
   for (const Column& column : table.columns) {
-    out += fmt::format(" {} |", Escaped(column.header));
+    out += fmt::format(" {} |", MarkdownText(column.header));
     rule += "---:|";
     if (!deltas) continue;
     out += " Δ |";
@@ -56,7 +57,7 @@ std::string RenderMarkdown(const Table& table) {
   if (ranks) rule += "---:|";
   out += "\n" + rule + "\n";
   for (const TableRow& row : table.rows) {
-    out += fmt::format("| {} |", Escaped(RowName(row)));
+    out += fmt::format("| {} |", MarkdownText(RowName(row)));
     for (size_t c = 0; c < table.columns.size(); c++) {
       const TableCell& cell = row.cells[c];
       const int decimals = table.columns[c].decimals;
@@ -67,10 +68,11 @@ std::string RenderMarkdown(const Table& table) {
     out += "\n";
   }
   out += "\n";
-  for (const std::string& line : LegendLines(table)) out += Escaped(line) + "\n\n";
-  for (const std::string& note : table.notes) out += fmt::format("> note: {}\n", Escaped(note));
+  out += RulerMarkdown(table);
+  for (const std::string& line : LegendLines(table)) out += MarkdownText(line) + "\n\n";
+  for (const std::string& note : table.notes) out += fmt::format("> note: {}\n", MarkdownText(note));
   if (!table.notes.empty()) out += "\n";
-  for (const std::string& line : FooterLines(table)) out += fmt::format("- {}\n", Escaped(line));
+  for (const std::string& line : FooterLines(table)) out += fmt::format("- {}\n", MarkdownText(line));
   return out;
 }
 

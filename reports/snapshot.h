@@ -30,6 +30,7 @@ struct JobRows {
   bool cancelled = false;
   Digest weights;  // bound digests; empty until a worker offered the model
   Digest tokenizer;
+  int64_t context_tokens = 0;  // that the model was made for; 0 until a worker offered it
   std::vector<ItemRow> items;  // increasing index
 };
 

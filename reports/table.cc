@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "reports/layout.h"
 #include "reports/ranks.h"
+#include "reports/ruler_notes.h"
 
 namespace iha::reports {
 namespace {
@@ -118,7 +119,8 @@ void AddNotes(Table& table) {
       if (!row.imported.empty()) continue;
       const Cell& cell = row.cells[c].cell;
       const std::string where = fmt::format("{} / {}", row.model, column.header);
-      if (first_of_entry && cell.truncated * 100 > cell.samples * kWarnPercent) {
+      const bool ruler = column.metric == kRulerMetric;  // RulerNotes tells it once
+      if (first_of_entry && !ruler && cell.truncated * 100 > cell.samples * kWarnPercent) {
         table.notes.push_back(fmt::format("{}: {} ended at max_new_tokens={}; their answers may be cut", where,
                                           ShareText(cell.truncated, cell.samples),
                                           table.provenance.spec.entries[column.entry].sampling.max_new_tokens));
@@ -235,15 +237,19 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
               .rows = {},
               .suspects = {},
               .notes = LeftOut(snapshot.spec, options.layout),
+              .ruler = {},
               .provenance = snapshot};
   for (JobRows& job : table.provenance.jobs) job.items.clear();
+  std::vector<std::vector<Cell>> first_metrics;  // of each entry
   for (size_t m = 0; m < snapshot.spec.models.size(); m++) {
     TableRow& row = table.rows.emplace_back();
     row.model = snapshot.spec.models[m].name;
     std::vector<std::vector<Cell>> cells;
+    std::vector<Cell>& firsts = first_metrics.emplace_back();
     for (size_t e = 0; e < entries; e++) {
       const JobRows& job = snapshot.jobs[m * entries + e];
       cells.push_back(CellsOf(job));
+      firsts.push_back(cells.back().front());
       AddSuspects(job, table);
       row.weights = job.weights;
       row.tokenizer = job.tokenizer;
@@ -254,16 +260,19 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
       row.cells.emplace_back().cell = cells[column.entry][static_cast<size_t>(at - metrics.begin())];
     }
   }
+  table.ruler = RulerSummaries(snapshot.spec.entries, first_metrics);
   IHA_RETURN_IF_ERROR(AppendImported(table, imported));
   IHA_RETURN_IF_ERROR(Complete(table, options));
   AddNotes(table);
+  for (std::string& note : RulerNotes(table)) table.notes.push_back(std::move(note));
   return table;
 }
 
 absl::StatusOr<Table> BuildImportedTable(const std::vector<ImportedRow>& rows, const TableOptions& options) {
   if (rows.empty()) return InvalidArgument("no row to show");
   IHA_ASSIGN_OR_RETURN(const std::vector<PaperHeader> headers, HeadersOf(options.layout));
-  Table table{.layout = options.layout, .baseline = "", .columns = {}, .rows = {}, .notes = {}, .provenance = {}};
+  Table table{
+      .layout = options.layout, .baseline = "", .columns = {}, .rows = {}, .notes = {}, .ruler = {}, .provenance = {}};
   for (const ImportedRow& row : rows) {
     for (const ImportedValue& value : row.values) {
       const auto known = std::find_if(table.columns.begin(), table.columns.end(),

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "reports/aggregate.h"
 #include "reports/imported.h"
+#include "reports/ruler_summary.h"
 #include "reports/snapshot.h"
 
 namespace iha::reports {
@@ -67,8 +68,9 @@ struct Table {
   std::vector<Column> columns;
   std::vector<TableRow> rows;          // in sweep order, imported ones behind them
   std::vector<Suspect> suspects = {};  // by row, entry, item, sample
-  std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, suspects, incomplete cells
-  Snapshot provenance;             // the snapshot without its item rows
+  std::vector<std::string> notes;   // what a reader must see: columns left out, truncation, suspects, incomplete cells
+  std::vector<RulerSummary> ruler;  // whatever the layout; of the sweep's rows
+  Snapshot provenance;              // the snapshot without its item rows
 };
 
 // What BuildTable would refuse of `options` for any snapshot of `spec` (metrics filled in): to be asked before hours of

@@ -48,6 +48,7 @@ struct Flags {
   std::string models_root;
   std::vector<std::pair<std::string, std::string>> models;  // name, folder
   std::string data_root;
+  std::string cache_dir;
   std::string graders;
   std::string id;
   bool exit_when_done = false;
@@ -122,6 +123,8 @@ int Run(Flags flags) {
   options.incarnation = absl::ToUnixNanos(clock.Now());
   options.description = fmt::format("{} {} threads={} version={}", HostName(), flags.device, threads, kVersion);
   options.data_root = flags.data_root;
+  options.cache_dir = flags.cache_dir;
+  options.threads = threads;
   options.graders = std::make_shared<benchmarks::Graders>(
       benchmarks::GraderOptions{.libraries = flags.graders,
                                 .guard = *guard,
@@ -149,6 +152,7 @@ int Run(Flags flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   flags.data_root = DefaultDataRoot(std::getenv("IHA_EVAL_DATA"), std::getenv("HOME"));
+  flags.cache_dir = DefaultCacheDir(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
   if (const char* graders = std::getenv("IHA_EVAL_GRADERS")) flags.graders = graders;
   CLI::App app("Runs checkpoints for a coordinator: pulls leases, generates, grades, commits.", "iha-worker");
   app.set_version_flag("--version", std::string("iha-worker ") + kVersion);
@@ -168,6 +172,8 @@ int Main(int argc, char** argv) {
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
   app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
   app.add_option("--data-root", flags.data_root, "benchmark data");
+  app.add_option("--cache-dir", flags.cache_dir,
+                 "where rows of RULER are kept; default $XDG_CACHE_HOME/iha-eval or ~/.cache/iha-eval");
   app.add_option("--graders", flags.graders, "folder with the libraries of math.minerva and math.prm800k");
   app.add_option("--id", flags.id, "worker name; default host-pid")->check([](const std::string& id) {
     return codec::IsId(id) ? std::string() : fmt::format("found \"{}\"; expected {}", id, codec::kIdRule);

@@ -21,6 +21,11 @@ struct RulerCell {
 // nullopt: not such a name.
 std::optional<RulerCell> ParseRulerCell(std::string_view name);
 
+// An option of such a benchmark, which says what the needles of an essay task lie in, and its value where that is no
+// essay.
+inline constexpr char kRulerHaystackOption[] = "haystack";
+inline constexpr char kGeneratedHaystack[] = "generated";
+
 // The mean score of the tasks at one length, in [0, 1].
 struct LengthMean {
   int64_t length = 0;  // tokens

@@ -75,6 +75,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   };
   add("--graders", command.graders);
   if (!flags.models_root.empty()) add("--models-root", flags.models_root);
+  if (!flags.cache_dir.empty()) add("--cache-dir", flags.cache_dir);
   if (flags.kv_memory_mib > 0) add("--kv-memory-mib", std::to_string(flags.kv_memory_mib));
   if (flags.workers > 1) add("--local-workers", std::to_string(flags.workers));
   if (flags.max_batch > 0) add("--max-batch", std::to_string(flags.max_batch));

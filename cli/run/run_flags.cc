@@ -23,11 +23,9 @@ std::string LastComponents(const fs::path& path, int count) {
   return name.string();
 }
 
-absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& bench) {
+absl::StatusOr<SweepEntry> EntryOf(const RunFlags& flags, const std::string& bench, BenchmarkRef ref) {
   SweepEntry entry;
-  absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(bench);
-  if (!ref.ok()) return Annotate(ref.status(), "--bench");
-  entry.benchmark = *std::move(ref);
+  entry.benchmark = std::move(ref);
   const absl::StatusOr<benchmarks::BenchmarkInfo> info = benchmarks::FindBenchmark(entry.benchmark.name);
   // A wrong name is a mistake of the command line.
   if (!info.ok()) return InvalidArgument("--bench: {}", std::string(info.status().message()));
@@ -107,8 +105,14 @@ absl::StatusOr<SweepSpec> SpecOf(const RunFlags& flags, const std::vector<std::s
   SweepSpec spec;
   for (const std::string& name : names) spec.models.push_back({.name = name, .weights_digest = ""});
   for (const std::string& bench : flags.benches) {
-    IHA_ASSIGN_OR_RETURN(SweepEntry entry, EntryOf(flags, bench));
-    spec.entries.push_back(std::move(entry));
+    const absl::StatusOr<BenchmarkRef> ref = benchmarks::ParseBenchmarkRef(bench);
+    if (!ref.ok()) return Annotate(ref.status(), "--bench");
+    const absl::StatusOr<std::vector<BenchmarkRef>> cells = benchmarks::ExpandBenchmark(*ref);
+    if (!cells.ok()) return Annotate(cells.status(), "--bench");
+    for (const BenchmarkRef& cell : *cells) {
+      IHA_ASSIGN_OR_RETURN(SweepEntry entry, EntryOf(flags, bench, cell));
+      spec.entries.push_back(std::move(entry));
+    }
   }
   IHA_ASSIGN_OR_RETURN(spec.numerics, NumericsOf(flags));
   spec.run_tag = flags.tag;

@@ -39,6 +39,7 @@ struct RunFlags {
   int64_t kv_memory_mib = 0;  // 0 = the worker's default
   int32_t max_batch = 0;      // 0 = the worker's default
   std::string models_root;    // --models-root, with --sweep
+  std::string cache_dir;      // for the workers; "" = their default
   std::string db;             // default OUT/iha-eval.db
   std::string out = "iha-eval-out";
   std::string layout = "generic";

@@ -151,9 +151,11 @@ absl::StatusOr<std::vector<RegradedJob>> RegradeSweep(Store& store, const SweepI
   std::vector<RegradedJob> regraded;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const JobRecord& job = jobs[i];
-    if (opened[i]->info().runs_code && options.judge == nullptr) {
+    const benchmarks::BenchmarkInfo& info = opened[i]->info();
+    if (info.item_tokens > 0 || (info.runs_code && options.judge == nullptr)) {
       RegradedJob left{.job = job.spec, .before = job.spec.grader_version, .after = "", .metrics = {}};
-      left.runs_code = true;
+      left.runs_code = info.runs_code;
+      left.of_checkpoint = info.item_tokens > 0;
       regraded.push_back(std::move(left));
       continue;
     }

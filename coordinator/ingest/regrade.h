@@ -38,6 +38,8 @@ struct RegradedJob {
   int64_t changed = 0;  // of them: other grades or values
   std::vector<RegradedMetric> metrics;
   bool runs_code = false;  // its grades come from running programs
+  bool of_checkpoint =
+      false;  // its references follow from the checkpoint's tokenizer, which workers have: left as it is
 };
 
 struct RegradeOptions {

@@ -178,7 +178,9 @@ EntryPlan PlanEntry(const benchmarks::Benchmark& benchmark, const SweepSpec& spe
   std::vector<int64_t> tokens;
   tokens.reserve(static_cast<size_t>(plan.job.items));
   for (int64_t i = 0; i < plan.job.items; ++i) {
-    tokens.push_back(EstimateTokens(benchmark.Render(i), entry.sampling));
+    const int64_t length = benchmark.info().item_tokens;
+    tokens.push_back(length > 0 ? length + int64_t{entry.sampling.samples - 1} * entry.sampling.max_new_tokens
+                                : EstimateTokens(benchmark.Render(i), entry.sampling));
   }
   plan.shards = CutShards(tokens, spec.shard_tokens);
   return plan;

@@ -18,12 +18,15 @@ absl::StatusOr<SweepRecord> RequireSweep(ReadTxn& txn, const SweepId& id) {
 
 absl::StatusOr<reports::JobRows> ReadJobRows(ReadTxn& txn, const JobRecord& job,
                                              const std::vector<ModelBinding>& bindings) {
-  reports::JobRows rows{
-      .spec = job.spec, .id = job.id, .cancelled = job.cancel_requested, .weights = {}, .tokenizer = {}, .items = {}};
+  reports::JobRows rows;
+  rows.spec = job.spec;
+  rows.id = job.id;
+  rows.cancelled = job.cancel_requested;
   for (const ModelBinding& binding : bindings) {
     if (binding.model != job.spec.model.name) continue;
     rows.weights = binding.weights;
     rows.tokenizer = binding.tokenizer;
+    rows.context_tokens = binding.context_tokens;
   }
   IHA_ASSIGN_OR_RETURN(rows.items, txn.ItemRows(job));
   return rows;

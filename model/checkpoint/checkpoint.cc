@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "model/checkpoint/config_parts.h"
 #include "model/checkpoint/json_fields.h"
 
 namespace iha::checkpoint {
@@ -92,6 +93,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   absl::StatusOr<ModelConfig> config = ParseModelConfig(*text);
   if (!config.ok()) return Annotate(config.status(), directory);
   result.config_ = *std::move(config);
+  result.stated_context_ = result.config_.context_tokens;
   result.warnings_ = result.config_.warnings;
 
   const std::string generation_path = directory + "/generation_config.json";
@@ -108,6 +110,17 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
   IHA_RETURN_IF_ERROR(result.ReconcileTiedHead());
   IHA_RETURN_IF_ERROR(result.CheckTensors());
   return result;
+}
+
+absl::Status Checkpoint::ExtendContext(int64_t positions) {
+  if (positions <= config_.context_tokens) return absl::OkStatus();
+  ModelConfig extended = config_;
+  extended.context_tokens = positions;
+  if (const absl::Status exact = CheckPositions(extended); !exact.ok()) {
+    return Annotate(exact, fmt::format("{}: beyond its context of {}", directory_, config_.context_tokens));
+  }
+  config_ = std::move(extended);
+  return absl::OkStatus();
 }
 
 void Checkpoint::DropIdsBeyondVocabulary() {
@@ -276,7 +289,9 @@ Digest Checkpoint::WeightsDigest(int threads) const {
     work();
   }
   CanonicalWriter out("iha.checkpoint", 1);
-  out.String(config_.FunctionBytes()).List(specs.size());
+  ModelConfig stated = config_;
+  stated.context_tokens = stated_context_;
+  out.String(stated.FunctionBytes()).List(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     const TensorSpec& spec = specs[i];
     const TensorView& view = tensors_.find(spec.name)->second;

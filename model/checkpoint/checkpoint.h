@@ -38,6 +38,10 @@ class Checkpoint {
  public:
   static absl::StatusOr<Checkpoint> Open(const std::string& directory);
 
+  // config().context_tokens becomes at least `positions`; WeightsDigest stays that of the checkpoint as it is.
+  // InvalidArgument: RoPE's angles there would not be exact (says how far they are).
+  absl::Status ExtendContext(int64_t positions);
+
   const std::string& directory() const { return directory_; }
   const ModelConfig& config() const { return config_; }
   // eos ids: generation_config.json's if it names any, else config.json's.
@@ -85,6 +89,7 @@ class Checkpoint {
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::map<std::string, size_t, std::less<>> file_of_;  // tensor -> index into files_
   int64_t parameters_ = 0;
+  int64_t stated_context_ = 0;  // config.json's
 };
 
 }  // namespace iha::checkpoint

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/errors.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/status_macros.h"
@@ -14,8 +15,16 @@ bool IsFakeFolder(const std::string& folder) {
   return config.ok() && config->is_object() && config->value("model_type", nlohmann::json()) == kFakeModelType;
 }
 
-absl::Status CheckModelFolder(const std::string& folder) {
-  return IsFakeFolder(folder) ? absl::OkStatus() : Checkpoint::Open(folder).status();
+absl::StatusOr<int64_t> ContextTokensOf(const std::string& folder) {
+  if (!IsFakeFolder(folder)) {
+    IHA_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(folder));
+    return checkpoint.config().context_tokens;
+  }
+  const std::string path = folder + "/config.json";
+  IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(path, kMaxConfigBytes));
+  const auto context = config.find("max_position_embeddings");
+  if (context != config.end() && context->is_number_integer()) return context->get<int64_t>();
+  return InvalidArgument("{}: max_position_embeddings is missing; expected a number of tokens", path);
 }
 
 absl::StatusOr<Digest> WeightsDigestOf(const std::string& folder) {

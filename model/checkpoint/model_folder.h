@@ -16,8 +16,9 @@ inline constexpr char kFakeModelType[] = "iha_fake";
 // Of a folder whose config.json cannot be read too: who reads it in full says what is wrong with it.
 bool IsFakeFolder(const std::string& folder);
 
-// Errors of Checkpoint::Open; a fake folder has nothing to open.
-absl::Status CheckModelFolder(const std::string& folder);
+// The context that the model was made for, in tokens. Errors of Checkpoint::Open; a fake folder's config.json alone is
+// read.
+absl::StatusOr<int64_t> ContextTokensOf(const std::string& folder);
 // Reads every weight. Errors of Checkpoint::Open.
 absl::StatusOr<Digest> WeightsDigestOf(const std::string& folder);
 // The digest of fake weights: config.json decides everything about them.

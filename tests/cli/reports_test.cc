@@ -194,7 +194,7 @@ TEST_F(ReportCommands, TheViewsStayAndSayWhatTheTableSays) {
     EXPECT_THAT(docs, HasSubstr(fmt::format("| `{}` |\n", columns)));
   }
   const Json reasons = query("SELECT * FROM v_unscored ORDER BY code");
-  for (int code = 0; code <= static_cast<int>(Unscored::kUndefined); code++) {
+  for (int code = 0; code <= static_cast<int>(kLastUnscored); code++) {
     EXPECT_EQ(reasons[static_cast<size_t>(code)]["name"], NameOf(static_cast<Unscored>(code)));
   }
   const Json table = Json::parse(Table({"--format", "json"}).out);

@@ -60,7 +60,8 @@ absl::StatusOr<ModelOffer> CheckpointSource::Offer(const std::string& name) {
   return offer;
 }
 
-absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, const std::string& numerics_id) {
+absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, const std::string& numerics_id,
+                                                   int64_t positions) {
   const auto numerics = numerics_.find(numerics_id);
   if (numerics == numerics_.end()) return InvalidArgument("numerics {}: not among this worker's", numerics_id);
   IHA_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name));
@@ -68,6 +69,7 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
   IHA_ASSIGN_OR_RETURN(LoadedModel loaded, model::OpenModel(folder, {.threads = options_.threads,
                                                                      .numerics = numerics->second,
                                                                      .device = options_.device,
+                                                                     .positions = positions,
                                                                      .clock = options_.clock}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {

@@ -29,7 +29,7 @@ class CheckpointSource final : public ModelSource {
 
   std::vector<std::string> NumericsIds() const override;
   absl::StatusOr<ModelOffer> Offer(const std::string& name) override;
-  absl::StatusOr<LoadedModel> Load(const std::string& name, const std::string& numerics_id) override;
+  absl::StatusOr<LoadedModel> Load(const std::string& name, const std::string& numerics_id, int64_t positions) override;
 
  private:
   absl::StatusOr<std::string> FolderOf(const std::string& name) const;

@@ -31,16 +31,17 @@ namespace {
 absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmarks::Prompt& prompt,
                                         const benchmarks::PromptEncoder& encoder, int64_t context_tokens,
                                         int64_t index) {
-  ItemWork work{.index = index, .prompt = {}, .stops = {}, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
+  ItemWork work;
+  work.index = index;
   absl::StatusOr<std::vector<Continuation>> choices = encoder.EncodeChoices(prompt);
   if (!choices.ok()) return Annotate(choices.status(), fmt::format("item {}", index));
   work.choices = *std::move(choices);
   for (const Continuation& choice : work.choices) {
     // The last token is scored, but never run.
     const size_t positions = choice.context.size() + choice.tokens.size() - 1;
-    if (static_cast<int64_t>(positions) > context_tokens) work.fits = false;
+    if (static_cast<int64_t>(positions) > context_tokens) work.unscored = Unscored::kPromptTooLong;
   }
-  if (!work.fits) return work;
+  if (work.unscored != Unscored::kScored) return work;
   work.keys = {ScoreKeyOf({.weights = grant.weights,
                            .tokenizer = grant.tokenizer,
                            .numerics_id = grant.job.numerics_id,
@@ -57,16 +58,19 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
                                      benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
                                      int64_t context_tokens, int64_t index) {
   const SamplingParams& sampling = grant.job.entry.sampling;
+  ItemWork work;
+  work.index = index;
+  work.unscored = benchmark.Missing(index);
+  if (work.unscored != Unscored::kScored) return work;
   const benchmarks::Prompt prompt = benchmark.Render(index);
   if (!prompt.choices.empty()) return PrepareChoices(grant, prompt, encoder, context_tokens, index);
-  ItemWork work{
-      .index = index, .prompt = {}, .stops = prompt.stops, .fits = true, .keys = {}, .samples = {}, .fresh = {}};
+  work.stops = prompt.stops;
   IHA_ASSIGN_OR_RETURN(work.prompt, encoder.Encode(prompt));
   if (work.prompt.empty()) {
     return FailedPrecondition("item {} of {}: its prompt has no tokens", index, grant.job.benchmark_version);
   }
   if (static_cast<int64_t>(work.prompt.size()) + sampling.max_new_tokens > context_tokens) {
-    work.fits = false;
+    work.unscored = Unscored::kPromptTooLong;
     return work;
   }
   for (int32_t sample = 0; sample < sampling.samples; sample++) {
@@ -115,8 +119,8 @@ absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benc
                     .unscored = Unscored::kScored,
                     .samples = {},
                     .values = {}};
-  if (!work.fits) {
-    result.unscored = Unscored::kPromptTooLong;
+  if (work.unscored != Unscored::kScored) {
+    result.unscored = work.unscored;
     for (const std::string& metric : job.entry.metrics) {
       result.values.push_back(
           {.metric = metric, .unscored = result.unscored, .score = {}, .winner = "", .tie = {}, .invalid = 0});

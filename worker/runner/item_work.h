@@ -20,8 +20,10 @@ struct ItemWork {
   std::vector<int32_t> prompt;             // of what is drawn
   std::vector<Continuation> choices = {};  // of what is scored
   std::vector<std::string> stops;
-  bool fits = true;          // prompt + max_new_tokens, or each choice behind its context, within the model's context
-  std::vector<GenKey> keys;  // one a sample; empty when it does not fit
+  // kPromptTooLong: prompt + max_new_tokens, or a choice behind its context, exceed the model's context. Or why the
+  // benchmark has no such item. Nothing below is filled in then.
+  Unscored unscored = Unscored::kScored;
+  std::vector<GenKey> keys;                                      // one a sample
   std::vector<std::optional<Generation>> samples;                // in sample order
   std::vector<bool> fresh;                                       // generated here: to be put before the commit
   std::vector<std::optional<scoring::ChoiceScore>> scores = {};  // one a choice
@@ -42,7 +44,7 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
 absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
                          const std::vector<Generation>& stored, std::vector<std::string> texts, ItemResult& result);
 
-// Grades each sample and computes the item's values; an item that does not fit is unscored, prompt_too_long.
+// Grades each sample and computes the item's values; one that was not run is unscored, for its reason.
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark, const ItemWork& work);
 
 }  // namespace iha::worker

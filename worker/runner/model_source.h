@@ -22,7 +22,9 @@ class ModelSource {
   // Digests of the named checkpoint. NotFound: this worker does not have it. Others: it has it and it is bad; the
   // message says why.
   virtual absl::StatusOr<ModelOffer> Offer(const std::string& name) = 0;
-  virtual absl::StatusOr<LoadedModel> Load(const std::string& name, const std::string& numerics_id) = 0;
+  // `positions`: so many must be runnable, also beyond the context that the checkpoint was made for; 0 = that one.
+  virtual absl::StatusOr<LoadedModel> Load(const std::string& name, const std::string& numerics_id,
+                                           int64_t positions) = 0;
 };
 
 }  // namespace iha::worker

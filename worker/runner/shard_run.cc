@@ -23,8 +23,10 @@ scoring::ChoiceScore ScoreOf(const engine::GenerationResult& result) {
 
 }  // namespace
 
-absl::Status ShardRun::Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
-                             engine::Engine& engine, EventQueue& events, ItemFinisher& finisher) {
+absl::Status ShardRun::Start(WorkerApi& api, std::shared_ptr<const benchmarks::Benchmark> benchmark,
+                             const LoadedModel& model, benchmarks::PromptEncoder& encoder, engine::Engine& engine,
+                             EventQueue& events, ItemFinisher& finisher) {
+  benchmark_ = std::move(benchmark);
   for (const int64_t index : grant_->missing) {
     IHA_ASSIGN_OR_RETURN(ItemWork work,
                          PrepareItem(*grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));

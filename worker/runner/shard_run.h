@@ -21,13 +21,14 @@ namespace iha::worker {
 
 class ShardRun {
  public:
-  ShardRun(LeaseGrant grant, std::shared_ptr<const benchmarks::Benchmark> benchmark)
-      : grant_(std::make_shared<const LeaseGrant>(std::move(grant))), benchmark_(std::move(benchmark)) {}
+  explicit ShardRun(LeaseGrant grant) : grant_(std::make_shared<const LeaseGrant>(std::move(grant))) {}
 
-  // Renders the missing items, fetches the generations that are known already and submits the rest. Items that need no
-  // generation are finished at once. An error leaves nothing queued but what Abandon cancels.
-  absl::Status Start(WorkerApi& api, const LoadedModel& model, benchmarks::PromptEncoder& encoder,
-                     engine::Engine& engine, EventQueue& events, ItemFinisher& finisher);
+  // `benchmark`: with the lease's items. Renders the missing items, fetches the generations that are known already and
+  // submits the rest. Items that need no generation are finished at once. An error leaves nothing queued but what
+  // Abandon cancels.
+  absl::Status Start(WorkerApi& api, std::shared_ptr<const benchmarks::Benchmark> benchmark, const LoadedModel& model,
+                     benchmarks::PromptEncoder& encoder, engine::Engine& engine, EventQueue& events,
+                     ItemFinisher& finisher);
   // Takes a sample in; with the last one the item is finished. An error fails the lease.
   // `telemetry` goes along with that item.
   absl::Status OnSample(SampleDone done, JobTelemetry telemetry, ItemFinisher& finisher);
@@ -51,7 +52,7 @@ class ShardRun {
   absl::Status Finish(ItemWork& work, std::optional<JobTelemetry> telemetry, ItemFinisher& finisher);
 
   const std::shared_ptr<const LeaseGrant> grant_;
-  const std::shared_ptr<const benchmarks::Benchmark> benchmark_;
+  std::shared_ptr<const benchmarks::Benchmark> benchmark_;
   std::vector<ItemWork> items_;
   std::vector<engine::SequenceId> sequences_;
   int64_t waiting_ = 0;

@@ -147,7 +147,9 @@ absl::Status Worker::MaybeAcquire() {
   int64_t waiting = 0;
   for (const ShardRun& run : runs_) waiting += run.waiting();
   const bool accepted = std::find(accepted_.begin(), accepted_.end(), loaded_name_) != accepted_.end();
-  const bool room = runs_.empty() || (accepted && runs_.size() < options_.max_leases && waiting < kRefillSamples);
+  alone_ = alone_ && !runs_.empty();
+  const bool second = accepted && !alone_ && runs_.size() < options_.max_leases && waiting < kRefillSamples;
+  const bool room = runs_.empty() || second;
   if (!room || outbox_->congested() || clock_.Elapsed() < idle_until_) return absl::OkStatus();
 
   AcquireLeaseRequest request{.request_id = NextRequestId("acquire"),
@@ -199,15 +201,43 @@ absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::OpenFor(con
       key, job.benchmark_version, job.grader_version);
 }
 
-absl::Status Worker::Load(const LeaseGrant& grant) {
+absl::StatusOr<int64_t> Worker::PositionsFor(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark) {
+  const int64_t item_tokens = benchmark.info().item_tokens;
+  if (item_tokens == 0) return 0;
+  IHA_ASSIGN_OR_RETURN(const ModelOffer offer, models_.Offer(grant.job.model.name));
+  IHA_RETURN_IF_ERROR(benchmarks::CheckContext(grant.job.entry.benchmark, grant.job.model.name, offer.context_tokens));
+  if (item_tokens <= offer.context_tokens) return 0;
+  return item_tokens + grant.job.entry.sampling.max_new_tokens;
+}
+
+absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> Worker::ItemsOf(
+    const LeaseGrant& grant, const std::shared_ptr<const benchmarks::Benchmark>& opened) {
+  if (opened->info().item_tokens == 0 || grant.missing.empty()) return opened;
+  const std::string key = fmt::format("{} {}", benchmarks::ToString(opened->ref()), grant.job.items);
+  // Each may hold a whole haystack: no more than there are leases.
+  if (!sources_.contains(key) && sources_.size() >= options_.max_leases) sources_.clear();
+  auto& source = sources_[key];
+  if (source == nullptr) {
+    IHA_ASSIGN_OR_RETURN(source, opened->ForCheckpoint({.tokenizer = loaded_.tokenizer,
+                                                        .items = grant.job.items,
+                                                        .cache_dir = options_.cache_dir,
+                                                        .threads = options_.threads}));
+  }
+  const auto [first, last] = std::minmax_element(grant.missing.begin(), grant.missing.end());
+  return source->Items({.begin = *first, .end = *last + 1});
+}
+
+absl::Status Worker::Load(const LeaseGrant& grant, int64_t positions) {
   const std::string& name = grant.job.model.name;
-  if (engine_ != nullptr && loaded_name_ == name && loaded_numerics_ == grant.job.numerics_id) return absl::OkStatus();
+  const bool same = loaded_name_ == name && loaded_numerics_ == grant.job.numerics_id;
+  if (engine_ != nullptr && same && loaded_positions_ == positions) return absl::OkStatus();
+  sources_.clear();
   engine_.reset();  // before the next model is loaded: two do not fit
   load_tokens_ = 0;
   ledger_.StartEngine();
   loaded_name_.clear();
   Log(fmt::format("loading {}", name));
-  IHA_ASSIGN_OR_RETURN(loaded_, models_.Load(name, grant.job.numerics_id));
+  IHA_ASSIGN_OR_RETURN(loaded_, models_.Load(name, grant.job.numerics_id, positions));
   const auto decoders = [tokenizer = loaded_.tokenizer]() -> std::unique_ptr<engine::TextDecoder> {
     return engine::MakeTokenizerDecoder(tokenizer, /*skip_special=*/true);
   };
@@ -216,6 +246,7 @@ absl::Status Worker::Load(const LeaseGrant& grant) {
   encoder_ = std::make_unique<benchmarks::PromptEncoder>(loaded_.tokenizer);
   loaded_name_ = name;
   loaded_numerics_ = grant.job.numerics_id;
+  loaded_positions_ = positions;
   return absl::OkStatus();
 }
 
@@ -223,26 +254,47 @@ absl::Status Worker::StartLease(LeaseGrant grant) {
   IHA_FAULT_POINT("worker.lease.start");
   keeper_->Add(grant.shard, grant.fence);
   absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> benchmark = OpenFor(grant.job);
-  ShardRun& run = runs_.emplace_back(std::move(grant), benchmark.ok() ? *benchmark : nullptr);
-  absl::Status status = benchmark.status();
-  if (status.ok()) {
-    if (const absl::Status fit = CanGrade(**benchmark); !fit.ok()) {
-      Refuse(run, fit);
-      return absl::OkStatus();
-    }
-    status = Load(run.grant());
-    const bool loaded = status.ok();
-    if (loaded) status = run.Start(api_, loaded_, *encoder_, *engine_, events_, *finisher_);
-    const bool too_large = status.code() == absl::StatusCode::kResourceExhausted;
-    // Otherwise the next shards of this model would be pulled and failed one after another.
-    if (!loaded || too_large) Disown(run.grant().job.model.name, status);
-    if (too_large) {
-      TurnBack(run, status);
-      return absl::OkStatus();
-    }
+  ShardRun& run = runs_.emplace_back(std::move(grant));
+  if (!benchmark.ok()) {
+    Fail(run, benchmark.status());
+    return absl::OkStatus();
   }
-  if (!status.ok()) Fail(run, status);
+  if (const absl::Status fit = CanGrade(**benchmark); !fit.ok()) {
+    Refuse(run, fit);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<int64_t> positions = PositionsFor(run.grant(), **benchmark);
+  if (!positions.ok()) {
+    Fail(run, positions.status());
+    return absl::OkStatus();
+  }
+  if (runs_.size() > 1 && *positions != loaded_positions_) {
+    alone_ = true;
+    TurnBack(run, absl::UnavailableError("the model is running with another number of positions"));
+    return absl::OkStatus();
+  }
+  const absl::Status status = Begin(run, *benchmark, *positions);
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    TurnBack(run, status);
+  } else if (!status.ok()) {
+    Fail(run, status);
+  }
   return absl::OkStatus();
+}
+
+absl::Status Worker::Begin(ShardRun& run, const std::shared_ptr<const benchmarks::Benchmark>& benchmark,
+                           int64_t positions) {
+  absl::Status status = Load(run.grant(), positions);
+  const bool loaded = status.ok();
+  if (loaded) {
+    absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> items = ItemsOf(run.grant(), benchmark);
+    status = items.ok() ? run.Start(api_, *std::move(items), loaded_, *encoder_, *engine_, events_, *finisher_)
+                        : items.status();
+  }
+  // Otherwise the next shards of this model would be pulled and failed one after another.
+  const bool too_large = status.code() == absl::StatusCode::kResourceExhausted;
+  if (!loaded || too_large) Disown(run.grant().job.model.name, status);
+  return status;
 }
 
 void Worker::TurnBack(ShardRun& run, const absl::Status& status) {

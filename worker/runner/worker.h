@@ -42,6 +42,8 @@ struct WorkerOptions {
   bool exit_when_done = false;
   size_t max_leases = 2;
   absl::Duration drain = absl::Seconds(20);  // after Stop: time for what the engine has begun; then it is released
+  std::string cache_dir;                     // for items that follow from a checkpoint's tokenizer; "" = nowhere
+  int threads = 1;                           // to make them with
   std::function<void(const std::string& line)> log;  // one human-readable line
 };
 
@@ -71,7 +73,14 @@ class Worker {
   // Pulls a lease if there is room for one; sets idle_until_ when there is none.
   absl::Status MaybeAcquire();
   absl::Status StartLease(LeaseGrant grant);
-  absl::Status Load(const LeaseGrant& grant);
+  // Positions that the lease's model must run beyond its context; 0: none. InvalidArgument: its items do not fit.
+  absl::StatusOr<int64_t> PositionsFor(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark);
+  absl::Status Load(const LeaseGrant& grant, int64_t positions);
+  // Loads the model and submits the lease's items.
+  absl::Status Begin(ShardRun& run, const std::shared_ptr<const benchmarks::Benchmark>& benchmark, int64_t positions);
+  // `opened` with the lease's items, where those follow from the loaded model.
+  absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> ItemsOf(
+      const LeaseGrant& grant, const std::shared_ptr<const benchmarks::Benchmark>& opened);
   absl::StatusOr<std::shared_ptr<const benchmarks::Benchmark>> OpenFor(const JobSpec& job);
   absl::Status CanGrade(const benchmarks::Benchmark& benchmark) const;
   void Handle(SampleDone done);
@@ -109,7 +118,10 @@ class Worker {
   std::map<std::string, Unusable> unusable_;
   std::map<std::string, std::string> refused_;  // benchmarks that can't be graded here, and why
   std::map<std::string, std::shared_ptr<const benchmarks::Benchmark>> benchmarks_;  // by canonical ref
+  std::map<std::string, std::unique_ptr<benchmarks::ItemSource>> sources_;          // of the loaded model
   std::string loaded_name_, loaded_numerics_;
+  int64_t loaded_positions_ = 0;
+  bool alone_ = false;  // a lease was turned back because the model runs with other positions: no second one till then
   LoadedModel loaded_;
   std::unique_ptr<benchmarks::PromptEncoder> encoder_;
   std::unique_ptr<Outbox> outbox_;

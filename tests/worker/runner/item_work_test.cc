@@ -46,7 +46,7 @@ class ChoiceItem : public ::testing::Test {
 
 TEST_F(ChoiceItem, IsOneSampleOfAllItsChoices) {
   ItemWork work = Prepare();
-  ASSERT_TRUE(work.fits);
+  ASSERT_EQ(work.unscored, Unscored::kScored);
   EXPECT_THAT(work.choices, ElementsAre(Continuation{{'Q', ':'}, {' ', ' ', 'a'}},
                                         Continuation{{'Q', ':'}, {' ', ' ', 'b', 'c', 'd'}}));
   EXPECT_THAT(
@@ -80,15 +80,15 @@ TEST_F(ChoiceItem, SamplingDecidesNothing) {
   grant_.job.entry.sampling.seed = 5;
   grant_.job.entry.sampling.max_new_tokens = 1000;
   const ItemWork work = Prepare();
-  EXPECT_TRUE(work.fits);
+  EXPECT_EQ(work.unscored, Unscored::kScored);
   EXPECT_EQ(work.keys[0], key);
 }
 
 TEST_F(ChoiceItem, FitsWhenItsLongestChoiceDoes) {
   // 2 + 5 tokens, the last of which is never run.
-  EXPECT_TRUE(Prepare(6).fits);
+  EXPECT_EQ(Prepare(6).unscored, Unscored::kScored);
   const ItemWork work = Prepare(5);
-  EXPECT_FALSE(work.fits);
+  EXPECT_EQ(work.unscored, Unscored::kPromptTooLong);
   EXPECT_THAT(work.keys, IsEmpty());
   const auto result = FinishItem(grant_.job, *benchmark_, work);
   ASSERT_TRUE(result.ok()) << result.status();

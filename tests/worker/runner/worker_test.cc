@@ -366,7 +366,7 @@ TEST(CheckpointSourceTest, RefusesNamesThatLeaveTheRoot) {
         std::string("leads_out"), std::string("neighbour"), std::string(".."), std::string("."), std::string("")}) {
     SCOPED_TRACE(name);
     EXPECT_EQ(models.Offer(name).status().code(), absl::StatusCode::kNotFound) << models.Offer(name).status();
-    EXPECT_EQ(models.Load(name, NumericsSpec{.backend = "fake"}.Id()).status().code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(models.Load(name, NumericsSpec{.backend = "fake"}.Id(), 0).status().code(), absl::StatusCode::kNotFound);
   }
   const auto inside = models.Offer("team/inside");
   ASSERT_TRUE(inside.ok()) << inside.status();
@@ -382,16 +382,16 @@ TEST(CheckpointSourceTest, WeightsThatChangedSinceTheOfferAreNotLoaded) {
   const std::string numerics = NumericsSpec{.backend = "fake"}.Id();
   const auto before = models.Offer("alpha");
   ASSERT_TRUE(before.ok()) << before.status();
-  EXPECT_TRUE(models.Load("alpha", numerics).ok());
+  EXPECT_TRUE(models.Load("alpha", numerics, 0).ok());
   MakeModel(dir.File("alpha"), 2);
-  const absl::Status changed = models.Load("alpha", numerics).status();
+  const absl::Status changed = models.Load("alpha", numerics, 0).status();
   EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition) << changed;
   EXPECT_THAT(std::string(changed.message()), AllOf(HasSubstr("alpha"), HasSubstr(before->weights.Hex())));
   // The next offer is of what is there now, and that is loaded.
   const auto after = models.Offer("alpha");
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_NE(after->weights, before->weights);
-  EXPECT_TRUE(models.Load("alpha", numerics).ok());
+  EXPECT_TRUE(models.Load("alpha", numerics, 0).ok());
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+#include "reports/render_ruler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reports/render.h"
+#include "reports/ruler_summary.h"
+
+namespace iha::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDecimals = 2;  // of NVIDIA's scores
+constexpr const char* kMeans[] = {"Avg", "wAvg inc", "wAvg dec"};
+
+const scoring::Rational& MeanAt(const scoring::RulerMeans& means, size_t i) {
+  return i == 0 ? means.average : i == 1 ? means.weighted_increasing : means.weighted_decreasing;
+}
+
+// "4096" where all 13 tasks are there, else "4096 (2 tasks)".
+std::string LengthHeader(const RulerSummary& summary, size_t i) {
+  constexpr int kAllTasks = 13;
+  if (summary.tasks[i] == kAllTasks) return fmt::format("{}", summary.lengths[i]);
+  return fmt::format("{} ({} task{})", summary.lengths[i], summary.tasks[i], summary.tasks[i] == 1 ? "" : "s");
+}
+
+std::string MarkedPercent(const scoring::Rational& value, bool complete) {
+  return Percent(value, kDecimals) + (complete ? "" : "\\*");
+}
+
+std::string EffectiveText(const scoring::RulerMeans& means) {
+  return means.effective_length.has_value() ? fmt::format("{}", *means.effective_length) : "none";
+}
+
+std::string MarkdownRow(const RulerRowSummary& row) {
+  std::string out;
+  for (const RulerLength& length : row.lengths) {
+    out += fmt::format(" {} |", length.mean.has_value() ? MarkedPercent(*length.mean, length.complete) : "–");
+  }
+  for (size_t i = 0; i < std::size(kMeans); i++) {
+    out += fmt::format(" {} |", row.means.has_value() ? MarkedPercent(MeanAt(*row.means, i), row.complete) : "–");
+  }
+  return out + fmt::format(" {} |\n", row.means.has_value() ? EffectiveText(*row.means) : "–");
+}
+
+// Settings are told apart only where there are several.
+std::string CsvPrefix(const Table& table, size_t summary) {
+  return table.ruler.size() == 1 ? "ruler" : fmt::format("ruler[{}]", summary);
+}
+
+}  // namespace
+
+std::string RulerMarkdown(const Table& table) {
+  std::string out;
+  for (const RulerSummary& summary : table.ruler) {
+    out += fmt::format("RULER, mean of the tasks at each length ({}):\n\n| Model |", summary.setting);
+    std::string rule = "|---|";
+    for (size_t i = 0; i < summary.lengths.size(); i++) {
+      out += fmt::format(" {} |", LengthHeader(summary, i));
+      rule += "---:|";
+    }
+    for (const char* mean : kMeans) {
+      out += fmt::format(" {} |", mean);
+      rule += "---:|";
+    }
+    out += " Effective length |\n" + rule + "---:|\n";
+    for (size_t m = 0; m < summary.rows.size(); m++) {
+      out += fmt::format("| {} |{}", MarkdownText(table.rows[m].model), MarkdownRow(summary.rows[m]));
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::vector<std::string> RulerCsvHeaders(const Table& table) {
+  std::vector<std::string> headers;
+  for (size_t s = 0; s < table.ruler.size(); s++) {
+    const std::string prefix = CsvPrefix(table, s);
+    for (const int64_t length : table.ruler[s].lengths) headers.push_back(fmt::format("{}@{} mean", prefix, length));
+    for (const char* mean : kMeans) headers.push_back(fmt::format("{} {}", prefix, mean));
+    headers.push_back(prefix + " effective length");
+  }
+  return headers;
+}
+
+std::vector<std::string> RulerCsvFields(const Table& table, size_t row) {
+  std::vector<std::string> fields;
+  const auto add = [&](const scoring::Rational* value) {
+    fields.push_back(value == nullptr ? "" : Percent(*value, kDecimals));
+  };
+  for (const RulerSummary& summary : table.ruler) {
+    const RulerRowSummary none;
+    const RulerRowSummary& values = row < summary.rows.size() ? summary.rows[row] : none;
+    for (size_t i = 0; i < summary.lengths.size(); i++) {
+      const bool known = i < values.lengths.size() && values.lengths[i].mean.has_value();
+      add(known ? &*values.lengths[i].mean : nullptr);
+    }
+    for (size_t i = 0; i < std::size(kMeans); i++) add(values.means.has_value() ? &MeanAt(*values.means, i) : nullptr);
+    const bool effective = values.means.has_value() && values.means->effective_length.has_value();
+    fields.push_back(effective ? fmt::format("{}", *values.means->effective_length) : "");
+  }
+  return fields;
+}
+
+Json RulerJson(const Table& table) {
+  Json all = Json::array();
+  for (const RulerSummary& summary : table.ruler) {
+    Json rows = Json::array();
+    for (size_t m = 0; m < summary.rows.size(); m++) {
+      const RulerRowSummary& row = summary.rows[m];
+      Json lengths = Json::array();
+      for (const RulerLength& length : row.lengths) {
+        lengths.push_back({{"mean", length.mean.has_value() ? Json(length.mean->ToDouble()) : Json(nullptr)},
+                           {"complete", length.complete}});
+      }
+      Json out = {{"model", table.rows[m].model}, {"lengths", std::move(lengths)}, {"complete", row.complete}};
+      const char* const keys[] = {"average", "weighted_increasing", "weighted_decreasing"};
+      for (size_t i = 0; i < std::size(keys); i++) {
+        out[keys[i]] = row.means.has_value() ? Json(MeanAt(*row.means, i).ToDouble()) : Json(nullptr);
+      }
+      const bool effective = row.means.has_value() && row.means->effective_length.has_value();
+      out["effective_length"] = effective ? Json(*row.means->effective_length) : Json(nullptr);
+      rows.push_back(std::move(out));
+    }
+    all.push_back({{"setting", summary.setting},
+                   {"lengths", summary.lengths},
+                   {"tasks", summary.tasks},
+                   {"rows", std::move(rows)}});
+  }
+  return all;
+}
+
+}  // namespace iha::reports

@@ -1,0 +1,163 @@
+// RULER from the flag to the table, on a fake checkpoint whose tokens are bytes: rows made by the workers, killed and
+// resumed runs of equal bytes, what is over the context, what the generator cannot make.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/file.h"
+#include "model/fake_model.h"
+#include "tests/support/programs.h"
+#include "tests/support/roots.h"
+#include "tests/support/temp_dir.h"
+
+namespace iha {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::RunProgram;
+
+class RulerRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    IHA_REQUIRE_DATA(data);
+    data_ = data;
+    const model::FakeOptions options{.context_tokens = 4096, .style = model::FakeStyle::kWords};
+    ASSERT_TRUE(model::MakeFakeCheckpoint(dir_.File("alpha"), options).ok());
+  }
+
+  std::vector<std::string> Command(const std::string& bench, const std::string& out) const {
+    return {"iha-eval",  "run",        "--model", dir_.File("alpha"), "--bench",          bench,         "--limit",
+            "5",         "--numerics", "fake",    "--cache-dir",      dir_.File("cache"), "--data-root", data_,
+            "--threads", "1",          "--out",   dir_.File(out)};
+  }
+  RunResult Run(const std::string& bench, const std::string& out, const std::vector<std::string>& extra = {}) const {
+    std::vector<std::string> argv = Command(bench, out);
+    argv.insert(argv.end(), extra.begin(), extra.end());
+    return RunProgram(argv);
+  }
+  std::string Read(const std::string& out, const std::string& file) const {
+    const auto text = ReadFile(dir_.File(out) + "/" + file);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.value_or("");
+  }
+  json Table(const std::string& out) const { return json::parse(Read(out, "table.json")); }
+
+  std::string data_;
+  testing::TempDir dir_;
+};
+
+constexpr char kBench[] = "ruler:niah_single_1,niah_multikey_2@1536,3072";
+
+TEST_F(RulerRun, KilledAndResumedToTheSameBytes) {
+  const RunResult calm = Run(kBench, "calm");
+  ASSERT_EQ(calm.exit.code, 0) << calm.err;
+  const RunResult killed = Run(kBench, "dead", {"--workers", "2", "--fault", "store.commit.after_insert:kill:7"});
+  ASSERT_EQ(killed.exit.signal, SIGKILL) << killed.err;
+  const RunResult resumed = Run(kBench, "dead", {"--workers", "2", "--worker-fault", "worker.sample.done:kill:4"});
+  ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  // Rows that are made anew, one at a time, are the cached ones.
+  const RunResult alone = Run(kBench, "alone", {"--max-batch", "1", "--cache-dir", dir_.File("other")});
+  ASSERT_EQ(alone.exit.code, 0) << alone.err;
+  for (const char* file : {"table.json", "table.md", "table.csv", "samples.jsonl"}) {
+    EXPECT_EQ(Read("calm", file), Read("dead", file)) << file;
+    EXPECT_EQ(Read("calm", file), Read("alone", file)) << file;
+  }
+  const RunResult fsck = RunProgram({"iha-eval", "fsck", "--db", dir_.File("dead") + "/iha-eval.db"});
+  EXPECT_EQ(fsck.exit.code, 0) << fsck.out << fsck.err;
+}
+
+TEST_F(RulerRun, ItemsAreNamedByTaskLengthAndRow) {
+  ASSERT_EQ(Run("ruler:niah_single_1@1536", "o").exit.code, 0);
+  const std::string samples = Read("o", "samples.jsonl");
+  EXPECT_THAT(samples, AllOf(HasSubstr("\"niah_single_1@1536/0\""), HasSubstr("\"niah_single_1@1536/4\"")));
+  const json cell = Table("o")["rows"][0]["cells"][0];
+  EXPECT_EQ(cell["metric"], "ruler.string_match");
+  EXPECT_EQ(cell["scored"], 5);
+  const json entry = Table("o")["provenance"]["entries"][0];
+  EXPECT_EQ(entry["benchmark"], "ruler:niah_single_1@1536");
+  EXPECT_EQ(entry["sampling"]["max_new_tokens"], 128);
+  EXPECT_EQ(entry["options"]["mode"], "official");
+}
+
+TEST_F(RulerRun, ALengthBeyondTheContextIsAnErrorUnlessAllowed) {
+  const RunResult refused = Run("ruler:niah_single_1@4097", "no");
+  EXPECT_EQ(refused.exit.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("ruler:niah_single_1@4097: items of 4097 tokens, alpha has a context of 4096"));
+  EXPECT_THAT(ReadFile(dir_.File("no") + "/iha-eval.db").status().ToString(), HasSubstr("NOT_FOUND"));
+  // Next to a length within the context, whose leases must not run on the longer engine's terms.
+  const RunResult allowed = Run("ruler:niah_single_1@1536,6000?allow_over_context", "yes");
+  ASSERT_EQ(allowed.exit.code, 0) << allowed.err;
+  const json row = Table("yes")["rows"][0];
+  EXPECT_EQ(row["cells"][1]["scored"], 5) << allowed.out;
+  EXPECT_EQ(row["cells"][0]["over_context"], false);
+  EXPECT_EQ(row["cells"][1]["over_context"], true);
+  EXPECT_THAT(allowed.out, HasSubstr("6000 tokens an item, beyond the model's context of 4096"));
+}
+
+TEST_F(RulerRun, WhatTheGeneratorCannotMakeIsUnscoredByName) {
+  const RunResult run = Run("ruler:qa_2@1024", "dead");
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("5 of 5 items generator_dead_end"));
+  const json cell = Table("dead")["rows"][0]["cells"][0];
+  EXPECT_EQ(cell["scored"], 0);
+  EXPECT_EQ(cell["complete"], false);
+  EXPECT_EQ(cell["value"], nullptr);
+  EXPECT_EQ(cell["unscored"]["generator_dead_end"], 5);
+}
+
+TEST_F(RulerRun, ShardsAreSizedByTheLength) {
+  const RunResult plan = RunProgram({"iha-eval", "run", "--model", dir_.File("alpha"), "--bench", "ruler@2048,4096",
+                                     "--numerics", "fake", "--data-root", data_, "--dry-run", "--json"});
+  ASSERT_EQ(plan.exit.code, 0) << plan.err;
+  const json jobs = json::parse(plan.out)["jobs"];
+  ASSERT_EQ(jobs.size(), 26u);
+  EXPECT_THAT(jobs[0]["entry"].get<std::string>(), HasSubstr("ruler:niah_single_1@2048?"));
+  EXPECT_EQ(jobs[0]["items"], 500);
+  EXPECT_EQ(jobs[0]["shards"], 63);  // eight items of 2048 tokens are 16384
+  EXPECT_EQ(jobs[25]["shards"], 125);
+}
+
+TEST_F(RulerRun, ExplainShowsThePromptWithTheCheckpoint) {
+  ASSERT_EQ(Run("ruler:niah_single_1@1536?template=base", "o").exit.code, 0);
+  std::vector<std::string> argv = {"iha-eval", "explain",
+                                   "--db",     dir_.File("o") + "/iha-eval.db",
+                                   "--sweep",  Table("o")["sweep"].get<std::string>(),
+                                   "--model",  "alpha",
+                                   "--item",   "3",
+                                   "--json"};
+  const RunResult without = RunProgram(argv);
+  ASSERT_EQ(without.exit.code, 0) << without.err;
+  EXPECT_FALSE(json::parse(without.out).contains("prompt"));
+  argv.insert(argv.end(), {"--checkpoint", dir_.File("alpha")});
+  const RunResult with = RunProgram(argv);
+  ASSERT_EQ(with.exit.code, 0) << with.err;
+  const json story = json::parse(with.out);
+  EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr("A special magic number is hidden within"));
+  EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr(story["gold"].get<std::string>()));
+  EXPECT_EQ(story["item_id"], "niah_single_1@1536/3");
+  const RunResult regraded = RunProgram({"iha-eval", "regrade", "--db", dir_.File("o") + "/iha-eval.db", "--sweep",
+                                         Table("o")["sweep"].get<std::string>()});
+  EXPECT_EQ(regraded.exit.code, 0) << regraded.err;
+  EXPECT_THAT(regraded.out, HasSubstr("not graded again: its references follow from the checkpoint"));
+}
+
+TEST_F(RulerRun, BadSpecsAreOneLine) {
+  for (const auto& [bench, said] :
+       std::vector<std::pair<std::string, std::string>>{{"ruler:niah_singel_1@4096", "niah_single_1"},
+                                                        {"ruler@4k", "length '4k'"},
+                                                        {"ruler:vt@4096?mode=fast", "option mode: found 'fast'"},
+                                                        {"ruler?fewshot=3", "fewshot"},
+                                                        {"rulre@4096", "unknown benchmark"}}) {
+    const RunResult run = Run(bench, "bad");
+    EXPECT_EQ(run.exit.code, 2) << bench;
+    EXPECT_THAT(run.err, HasSubstr(said)) << bench;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace iha

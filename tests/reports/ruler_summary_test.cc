@@ -1,0 +1,166 @@
+// RULER's means from cells, and what tables show of them.
+#include "reports/ruler_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/render.h"
+#include "reports/table.h"
+
+namespace iha::reports {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SweepEntry EntryOf(const std::string& task, int64_t length, const std::string& mode = "official") {
+  return {.benchmark = {.name = "ruler:" + task + "@" + std::to_string(length), .options = {{"mode", mode}}},
+          .sampling = {.samples = 1, .max_new_tokens = 30},
+          .limit = std::nullopt,
+          .metrics = {"ruler.string_match"}};
+}
+
+// One model; `scores[e]` are the items' scores in eighths, -1 for one that is not there.
+Snapshot SnapshotOf(const std::vector<SweepEntry>& entries, const std::vector<std::vector<int>>& scores) {
+  Snapshot snapshot;
+  snapshot.iha_eval_version = "0";
+  snapshot.spec.entries = entries;
+  snapshot.spec.models = {{.name = "m|1", .weights_digest = ""}};
+  for (size_t e = 0; e < entries.size(); e++) {
+    JobRows& job = snapshot.jobs.emplace_back();
+    job.spec.entry = entries[e];
+    job.spec.items = static_cast<int64_t>(scores[e].size());
+    job.context_tokens = 8192;
+    for (size_t i = 0; i < scores[e].size(); i++) {
+      ItemRow& row = job.items.emplace_back();
+      row.index = static_cast<int64_t>(i);
+      row.unscored = scores[e][i] < 0 ? Unscored::kDataExhausted : Unscored::kScored;
+      row.samples = scores[e][i] < 0 ? 0 : 1;
+      row.values.push_back({.metric = "ruler.string_match",
+                            .unscored = row.unscored,
+                            .score = {std::max(0, scores[e][i]), 8},
+                            .winner = "",
+                            .tie = {},
+                            .invalid = 0});
+    }
+  }
+  return snapshot;
+}
+
+Table TableOf(const Snapshot& snapshot) {
+  auto table = BuildTable(snapshot, {});
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+// Two tasks at two lengths: means 3/4 and 1/4 make 1/2 at 4096, 1 and 7/8 make 15/16 at 8192.
+Snapshot TwoByTwo() {
+  return SnapshotOf({EntryOf("vt", 4096), EntryOf("cwe", 4096), EntryOf("vt", 8192), EntryOf("cwe", 8192)},
+                    {{8, 4}, {2, 2}, {8, 8}, {7, 7}});
+}
+
+TEST(RulerSummary, LengthsAreMeansOfTasksAndTheirAveragesAreWeighted) {
+  const Table table = TableOf(TwoByTwo());
+  ASSERT_EQ(table.ruler.size(), 1u);
+  const RulerSummary& summary = table.ruler[0];
+  EXPECT_EQ(summary.lengths, (std::vector<int64_t>{4096, 8192}));
+  EXPECT_EQ(summary.tasks, (std::vector<int>{2, 2}));
+  const RulerRowSummary& row = summary.rows.at(0);
+  EXPECT_EQ(row.lengths[0].mean->ToString(), "1/2");
+  EXPECT_EQ(row.lengths[1].mean->ToString(), "15/16");
+  EXPECT_TRUE(row.complete);
+  EXPECT_EQ(row.means->average.ToString(), "23/32");
+  EXPECT_EQ(row.means->weighted_increasing.ToString(), "19/24");  // (1/2 + 2 * 15/16) / 3
+  EXPECT_EQ(row.means->weighted_decreasing.ToString(), "31/48");
+  EXPECT_EQ(row.means->effective_length, 8192);
+}
+
+TEST(RulerSummary, EveryFormatShowsThem) {
+  const Table table = TableOf(TwoByTwo());
+  const std::string markdown = RenderMarkdown(table);
+  EXPECT_THAT(markdown, AllOf(HasSubstr("| ruler:vt@4096 |"), HasSubstr("| 4096 (2 tasks) | 8192 (2 tasks) | Avg |"),
+                              HasSubstr("| m\\|1 | 50.00 | 93.75 | 71.88 | 79.17 | 64.58 | 8192 |")));
+  const std::string csv = RenderCsv(table);
+  EXPECT_THAT(csv, HasSubstr(",ruler@4096 mean,ruler@8192 mean,ruler Avg,ruler wAvg inc,ruler wAvg dec,ruler effective "
+                             "length\n"));
+  EXPECT_THAT(csv, HasSubstr(",50.00,93.75,71.88,79.17,64.58,8192\n"));
+  const auto json = nlohmann::json::parse(RenderJson(table));
+  EXPECT_EQ(json["ruler"][0]["rows"][0]["average"], 23.0 / 32);
+  EXPECT_EQ(json["ruler"][0]["rows"][0]["effective_length"], 8192);
+  // Without RULER nothing of it is said.
+  SweepEntry other = EntryOf("vt", 4096);
+  other.benchmark.name = "gsm8k";
+  const Table none = TableOf(SnapshotOf({other}, {{8}}));
+  EXPECT_TRUE(none.ruler.empty());
+  EXPECT_THAT(RenderMarkdown(none), Not(HasSubstr("RULER")));
+  EXPECT_FALSE(nlohmann::json::parse(RenderJson(none)).contains("ruler"));
+}
+
+TEST(RulerSummary, WhatIsMissingIsNotAveragedOver) {
+  // Of cwe at 8192 nothing was scored: its length has no mean, and so no average.
+  Snapshot snapshot = TwoByTwo();
+  for (ItemRow& row : snapshot.jobs[3].items) row.unscored = row.values[0].unscored = Unscored::kGeneratorDeadEnd;
+  const RulerRowSummary missing = TableOf(snapshot).ruler[0].rows[0];
+  EXPECT_TRUE(missing.lengths[0].complete);
+  EXPECT_FALSE(missing.lengths[1].mean.has_value());
+  EXPECT_FALSE(missing.means.has_value());
+  EXPECT_THAT(RenderMarkdown(TableOf(snapshot)), HasSubstr("| m\\|1 | 50.00 | – | – | – | – | – |"));
+  // One item of two: the mean is of what there is, and marked.
+  const Table part = TableOf(SnapshotOf({EntryOf("vt", 4096), EntryOf("cwe", 4096)}, {{8, -1}, {4, 4}}));
+  EXPECT_EQ(part.ruler[0].rows[0].lengths[0].mean->ToString(), "3/4");
+  EXPECT_FALSE(part.ruler[0].rows[0].complete);
+  EXPECT_THAT(RenderMarkdown(part), HasSubstr("| m\\|1 | 75.00\\* |"));
+}
+
+TEST(RulerSummary, OtherSettingsAreAveragedAlone) {
+  const Table table = TableOf(SnapshotOf({EntryOf("vt", 4096), EntryOf("vt", 4096, "seeded")}, {{8}, {0}}));
+  ASSERT_EQ(table.ruler.size(), 2u);
+  EXPECT_EQ(table.ruler[0].setting, "mode=official k=1 T=0");
+  EXPECT_EQ(table.ruler[0].rows[0].means->average.ToString(), "1");
+  EXPECT_EQ(table.ruler[1].rows[0].means->average.ToString(), "0");
+  EXPECT_EQ(table.ruler[1].rows[0].means->effective_length, std::nullopt);
+  EXPECT_THAT(RenderCsv(table), AllOf(HasSubstr(",ruler[0]@4096 mean,"), HasSubstr(",ruler[1] Avg,")));
+}
+
+TEST(RulerSummary, AGeneratedHaystackIsNamedAndAveragedWithTheOthers) {
+  std::vector<SweepEntry> entries = {EntryOf("niah_single_2", 4096), EntryOf("vt", 4096)};
+  entries[0].benchmark.options["haystack"] = "generated";
+  entries[1].benchmark.options["haystack"] = "";
+  const Table table = TableOf(SnapshotOf(entries, {{8}, {4}}));
+  ASSERT_EQ(table.ruler.size(), 1u);
+  EXPECT_EQ(table.ruler[0].rows[0].lengths[0].mean->ToString(), "3/4");
+  EXPECT_THAT(table.notes,
+              Contains(HasSubstr("ruler:niah_single_2@4096: a generated haystack in the place of essays")));
+  entries[0].benchmark.options["haystack"] = "essays";
+  EXPECT_THAT(TableOf(SnapshotOf(entries, {{8}, {4}})).notes, Not(Contains(HasSubstr("haystack"))));
+}
+
+TEST(RulerSummary, SamplesThatWereCutAreAddedUpInOneNote) {
+  Snapshot snapshot = TwoByTwo();
+  for (JobRows& job : snapshot.jobs) job.items[0].truncated = 1;
+  const Table table = TableOf(snapshot);
+  EXPECT_THAT(table.notes, Contains("m|1: 4 of 8 samples of RULER ended at their limit of new tokens"));
+  EXPECT_THAT(table.notes, Not(Contains(HasSubstr("may be cut"))));
+  EXPECT_THAT(TableOf(TwoByTwo()).notes, Not(Contains(HasSubstr("limit of new tokens"))));
+}
+
+// New tokens are each task's own: they split nothing.
+TEST(RulerSummary, ItemsBeyondTheContextAreMarked) {
+  Snapshot snapshot = SnapshotOf({EntryOf("vt", 8192), EntryOf("cwe", 8193)}, {{8}, {8}});
+  snapshot.spec.entries[1].sampling.max_new_tokens = 120;
+  snapshot.jobs[1].spec.entry = snapshot.spec.entries[1];
+  const Table table = TableOf(snapshot);
+  EXPECT_EQ(table.ruler.size(), 1u);
+  EXPECT_FALSE(table.rows[0].cells[0].cell.over_context);
+  EXPECT_TRUE(table.rows[0].cells[1].cell.over_context);
+  EXPECT_THAT(table.notes,
+              Contains(HasSubstr("ruler:cwe@8193: 8193 tokens an item, beyond the model's context of 8192")));
+  EXPECT_THAT(RenderMarkdown(table), HasSubstr("100.00†"));
+}
+
+}  // namespace
+}  // namespace iha::reports
