@@ -115,40 +115,6 @@ TEST_F(BadInput, MessagesSpeakOfTheProgramThatWasTyped) {
   EXPECT_THAT(RunProgram({"iha-eval", "logits", "--help"}).out, HasSubstr("Usage: iha-eval logits"));
 }
 
-TEST_F(BadInput, EqualSamplesAreNoted) {
-  const std::vector<std::string> run = {"iha-eval",   "run",  "--model",   Path("fake"), "--bench", "gsm8k_demo",
-                                        "--numerics", "fake", "--dry-run", "--samples",  "5"};
-  Expect(run, 0, "note: gsm8k_demo: 5 samples at temperature 0 are all equal; give --temperature");
-  std::vector<std::string> warm = run;
-  warm.insert(warm.end(), {"--temperature", "0.6", "--limit", "1"});
-  const RunResult result = RunProgram(warm);
-  EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, HasSubstr("1 item, 1 shard,"));
-  EXPECT_THAT(result.out, HasSubstr("total: 1 job, 1 item,"));
-}
-
-TEST_F(BadInput, CellsThatWillBeEmptyAreSaidBeforeTheRun) {
-  const auto run = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> argv = {"iha-eval", "run", "--model", Path("fake"), "--numerics", "fake", "--dry-run"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    return argv;
-  };
-  Expect(run({"--bench", "gsm8k_demo", "--samples", "5", "--temperature", "1", "--metric", "gsm8k.robust", "--metric",
-              "pass@10?metric=gsm8k.robust"}),
-         0,
-         "note: gsm8k_demo: pass@10?metric=gsm8k.robust of 5 samples an item is undefined (k > n), its cells will be "
-         "empty; give --samples 10");
-  Expect(run({"--bench", "gsm8k_demo", "--metric", "maj@3"}), 0, "of 1 sample an item is undefined (k > n)");
-  EXPECT_EQ(RunProgram(run({"--bench", "gsm8k_demo", "--samples", "5", "--temperature", "1"})).err, "");
-  Write("own.jsonl", "{\"question\":\"1/2\",\"answer\":\"1/2\"}\n");
-  const std::string own = "jsonl:" + Path("own.jsonl") + "?prompt={question}&metric=";
-  Expect(run({"--bench", own + "math.minerva", "--graders", ""}), 0,
-         "note: math.minerva: will be unscored without the graders' Python libraries; give --graders DIR");
-  Expect(run({"--bench", own + "math.prm800k", "--graders", Path("none")}), 0,
-         "note: math.prm800k: will be unscored, --graders " + Path("none") + " can't be used: ");
-  EXPECT_EQ(RunProgram(run({"--bench", own + "math.robust", "--graders", ""})).err, "");
-}
-
 TEST_F(BadInput, RunNamesTheFlag) {
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo?limit=3"}, 2, "give --limit 3");
   Expect({"iha-eval", "run", "--model", Path("fake"), "--bench", "gsm8k_demo&samples=5"}, 2, "options begin with '?'");
