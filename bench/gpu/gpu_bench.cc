@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "bench/gpu/kernel_cases.h"
@@ -21,23 +23,31 @@ double Median(std::vector<double> values) {
   return values[kRuns / 2];
 }
 
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+absl::StatusOr<Event> MakeEvent() {
+  cudaEvent_t event = nullptr;
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventCreate(&event), "event"));
+  return Event(event);
+}
+
 // Seconds of what `work` enqueues, between two events of the stream; the first run warms up.
 absl::StatusOr<double> OnTheGpu(DeviceRuntime& runtime, const std::function<absl::Status()>& work) {
-  cudaEvent_t begin = nullptr, end = nullptr;
-  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventCreate(&begin), "event"));
-  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventCreate(&end), "event"));
+  IHA_ASSIGN_OR_RETURN(const Event begin, MakeEvent());
+  IHA_ASSIGN_OR_RETURN(const Event end, MakeEvent());
   std::vector<double> seconds;
   for (int run = -1; run < kRuns; run++) {
-    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin, runtime.stream()), "event"));
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begin.get(), runtime.stream()), "event"));
     IHA_RETURN_IF_ERROR(work());
-    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(end, runtime.stream()), "event"));
-    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(end), "run"));
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(end.get(), runtime.stream()), "event"));
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(end.get()), "run"));
     float ms = 0;
-    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventElapsedTime(&ms, begin, end), "event"));
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaEventElapsedTime(&ms, begin.get(), end.get()), "event"));
     if (run >= 0) seconds.push_back(ms * 1e-3);
   }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
   return Median(std::move(seconds));
 }
 

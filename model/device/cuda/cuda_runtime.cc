@@ -109,14 +109,21 @@ absl::StatusOr<void*> CudaRuntime::Allocate(size_t bytes, DeviceFill /*fill*/, c
 }
 
 // The smallest spare piece that is not far too large; allocations in the stream's order would become part of the graph.
+// What the pool keeps for them is of no use to a recording: it goes back to the GPU before there is no memory.
 cudaError_t CudaRuntime::Take(size_t bytes, void** memory) {
   size_t size = (bytes + 255) / 256 * 256;
   if (const auto spare = spare_.lower_bound(size); spare != spare_.end() && spare->first <= 2 * size) {
     size = spare->first;
     *memory = spare->second;
     spare_.erase(spare);
-  } else if (const cudaError_t error = cudaMalloc(memory, size); error != cudaSuccess) {
-    return error;
+  } else {
+    cudaError_t error = cudaMalloc(memory, size);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      cudaMemPoolTrimTo(pool_, 0);
+      error = cudaMalloc(memory, size);
+    }
+    if (error != cudaSuccess) return error;
   }
   taken_[*memory] = size;
   return cudaSuccess;

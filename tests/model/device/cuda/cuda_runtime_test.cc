@@ -169,6 +169,21 @@ TEST_F(CudaRuntimeTest, WhatIsRecordedIsDoneWhenItIsReplayed) {
   EXPECT_TRUE(Fake().NothingLeft());
 }
 
+TEST_F(CudaRuntimeTest, ARecordingGetsWhatThePoolKeepsForNobody) {
+  const auto runtime = Make();
+  Fake().memory = size_t{100} << 20;
+  Fake().kept = size_t{80} << 20;
+  ASSERT_TRUE(runtime->BeginRecording().ok());
+  {
+    const auto scratch = DeviceArray<std::byte>::Make(*runtime, size_t{50} << 20, "scratch");
+    EXPECT_TRUE(scratch.ok()) << scratch.status();
+    const auto more = DeviceArray<std::byte>::Make(*runtime, size_t{60} << 20, "scratch");
+    EXPECT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_TRUE(runtime->EndRecording().ok());
+  EXPECT_EQ(Fake().calls["cudaMemPoolTrimTo"], 2);
+}
+
 // Whatever fails, the stream is as before.
 TEST_F(CudaRuntimeTest, ARecordingThatFailsLeavesNothingBehind) {
   for (const char* call : {"cudaStreamBeginCapture", "cudaMalloc", "cudaStreamEndCapture", "cudaGraphInstantiate"}) {

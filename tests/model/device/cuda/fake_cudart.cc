@@ -138,7 +138,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t p
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (const cudaError_t error = Call("cudaMalloc")) return error;
-  if (Fake().used + bytes > Fake().memory) return cudaErrorMemoryAllocation;
+  if (Fake().used + Fake().kept + bytes > Fake().memory) return cudaErrorMemoryAllocation;
   *memory = NewOnDevice(bytes);
   return cudaSuccess;
 }
@@ -155,6 +155,11 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, vo
   *static_cast<uint64_t*>(value) =
       attribute == cudaMemPoolAttrReservedMemCurrent ? Fake().used + Fake().kept : Fake().used;
   return Call("cudaMemPoolGetAttribute");
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t keep) {
+  if (const cudaError_t error = Call("cudaMemPoolTrimTo")) return error;
+  Fake().kept = std::min(Fake().kept, keep);
+  return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
   if (Fake().capturing) Fake().mistakes.push_back("a free becomes part of the graph");
