@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <ostream>
 #include <vector>
 
 namespace iha::statistics {
@@ -23,6 +23,11 @@ struct Setting {
   double alpha = 0.05;
   uint64_t seed = 1;
 };
+
+// For test names and failures.
+inline void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << "k " << setting.samples << ", " << setting.items << " items, shared " << setting.shared;
+}
 
 struct Rates {
   double pass = 0.0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "common/rng.h"
 
@@ -14,6 +15,10 @@ namespace {
 constexpr int kPairs = 500;
 // alpha and two standard errors of a share over 500 pairs.
 const double kLimit = 0.05 + 2 * std::sqrt(0.05 * 0.95 / kPairs);
+
+std::string NameOf(const ::testing::TestParamInfo<Setting>& info) {
+  return "K" + std::to_string(info.param.samples) + "Items" + std::to_string(info.param.items);
+}
 
 class Calibration : public ::testing::TestWithParam<Setting> {};
 
@@ -37,7 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Settings, Calibration,
                          ::testing::Values(Setting{.items = 164, .samples = 1, .shared = 0.5, .rates = {}},
                                            Setting{.items = 1319, .samples = 1, .shared = 0.9, .rates = {}},
                                            Setting{.items = 164, .samples = 5, .shared = 0.0, .rates = {}},
-                                           Setting{.items = 500, .samples = 16, .shared = 0.5, .rates = {}}));
+                                           Setting{.items = 500, .samples = 16, .shared = 0.5, .rates = {}}),
+                         NameOf);
 
 TEST(Calibration, FamiliesKeepTheErrorRate) {
   const FamilyRates rates =
