@@ -305,18 +305,14 @@ CREATE TABLE telemetry_op (
 
 // An item may be unscored for two more reasons. No row changes, so that the three tables' texts alone are rewritten
 // (SQLite's own procedure for such a change): rebuilding them would copy every grade of a large file. RESET reads the
-// schema again; the view that is made anew raises the schema's number, so that open readers do so, too.
+// schema again; the table that comes and goes raises the schema's number, so that open readers do so, too.
 constexpr const char* kMoreReasons = R"sql(
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, 'unscored BETWEEN 0 AND 7', 'unscored BETWEEN 0 AND 9')
 WHERE type = 'table' AND name IN ('item_result', 'grade', 'item_value');
 PRAGMA writable_schema = RESET;
-DROP VIEW v_unscored;
-CREATE VIEW v_unscored AS
-SELECT column1 AS code, column2 AS name, column3 AS counts_as_wrong FROM (VALUES
-  (0, 'scored', 0), (1, 'pending', 0), (2, 'prompt_too_long', 1), (3, 'quarantined', 1), (4, 'cancelled', 0),
-  (5, 'grader_error', 1), (6, 'grader_unavailable', 0), (7, 'undefined', 0), (8, 'generator_dead_end', 0),
-  (9, 'data_exhausted', 0));
+CREATE TABLE schema_changed (x INTEGER) STRICT;
+DROP TABLE schema_changed;
 )sql";
 
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
