@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <numeric>
-
 #include "benchmarks/ruler/cwe.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -17,8 +14,7 @@ class CweSeededRows : public SeededRows {
       : context_(context), words_(std::move(words)), english_(std::move(english)) {}
 
   absl::StatusOr<Sample> Row(int64_t, PythonRandom random, TokenCounter& counter) const override {
-    IHA_ASSIGN_OR_RETURN(Sample sample, RowFrom(words_->words, random, counter));
-    return sample;
+    return RowFrom(words_->words, std::move(random), counter);
   }
 
  private:

@@ -299,7 +299,6 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Open(const RulerOptions& o
   TaskContext context = {.task = task,
                          .length = options.length,
                          .seed = options.seed,
-                         .mode = options.mode,
                          .parts = MakePromptParts(*task, options.chat, /*keep_chat=*/!official),
                          .counter = TokenCounter(options.tokenizer)};
   const int64_t least = context.counter.Whole(context.parts.head + context.parts.tail) + task->tokens_to_generate;

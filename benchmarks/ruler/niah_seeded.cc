@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<SeededRows>> NiahSeeded(const TaskContext& contex
   IHA_ASSIGN_OR_RETURN(const std::shared_ptr<const WordLists> words, texts.Words());
   std::optional<Haystack> counted;
   if (context.task->needs_essays()) {
-    // Words are at least tokens.
+    // A word is a token at least.
     counted = context.length > essays->words() ? essays->Repeated(context.length) : *essays;
     TokenCounter counter = context.counter;
     counted->CountTo(counter, context.length);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "benchmarks/ruler/qa.h"
 #include "common/errors.h"

@@ -23,7 +23,6 @@ struct TaskContext {
   const Task* task = nullptr;
   int64_t length = 0;
   uint64_t seed = 0;
-  Mode mode = Mode::kOfficial;
   PromptParts parts;
   TokenCounter counter;
   // Special tokens that encoding adds to a plain prompt: seeded rows leave room for them.
