@@ -136,7 +136,7 @@ std::string ResultsJson(const reports::Snapshot& snapshot, size_t model, const s
   return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The prompts of one entry; null: they are not asked for.
+// The prompts of one entry; null: they are not asked for, or follow from the checkpoint's tokenizer.
 using OpenEntry = std::unique_ptr<const benchmarks::Benchmark>;
 
 absl::StatusOr<std::vector<OpenEntry>> OpenEntries(const reports::Snapshot& snapshot, const std::string& data_root) {
@@ -150,6 +150,7 @@ absl::StatusOr<std::vector<OpenEntry>> OpenEntries(const reports::Snapshot& snap
           "--no-prompts",
           job.entry.benchmark.name);
     }
+    if (benchmark->info().item_tokens > 0) benchmark.reset();
     open.push_back(std::move(benchmark));
   }
   return open;
