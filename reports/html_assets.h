@@ -51,6 +51,9 @@ td.best .number { font-weight: 700; }
 .tip.right { left: auto; right: 0; }
 .tip span { display: block; }
 td.value:hover > .tip, td.value:focus > .tip, td.value:focus-within > .tip { display: block; }
+.means { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.means th, .means td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: right; }
+.means th:first-child { text-align: left; min-width: 9rem; }
 ul.plain { margin: .5rem 0; padding-left: 1.2rem; }
 details { border-top: 1px solid var(--line); padding: .4rem 0; }
 summary { cursor: pointer; }

@@ -74,7 +74,7 @@ std::vector<std::string> LegendLines(const Table& table) {
 
 std::string ValueText(const TableCell& cell, int decimals) {
   if (!cell.cell.value.has_value()) return "–";
-  return Percent(*cell.cell.value, decimals) + (cell.cell.complete() ? "" : "*");
+  return Percent(*cell.cell.value, decimals) + (cell.cell.complete() ? "" : "*") + (cell.cell.over_context ? "†" : "");
 }
 
 std::string RowName(const TableRow& row) { return row.model + (row.imported.empty() ? "" : " (imported)"); }

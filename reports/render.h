@@ -35,7 +35,7 @@ std::vector<std::string> FooterLines(const Table& table);
 // What the marks in the table mean, one line each: the delta, bold, incomplete and imported rows.
 std::vector<std::string> LegendLines(const Table& table);
 
-// "–" where there is no value; with a * where it is of an incomplete cell.
+// "–" where there is no value; with a * where it is of an incomplete cell, a † where items exceed the model's context.
 std::string ValueText(const TableCell& cell, int decimals);
 
 // The row's name as every table prints it: "NAME" or "NAME (imported)".

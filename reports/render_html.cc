@@ -7,6 +7,7 @@
 #include "reports/html_assets.h"
 #include "reports/html_text.h"
 #include "reports/render.h"
+#include "reports/render_ruler.h"
 
 namespace iha::reports {
 namespace {
@@ -166,6 +167,24 @@ class Page {
   const bool ranks_;
 };
 
+std::string MeansOfRuler(const Table& table) {
+  std::string out;
+  for (const RulerTable& ruler : RulerTables(table)) {
+    out += fmt::format("<h2>{}</h2>\n<table class=\"means\">\n<thead><tr>", HtmlText(ruler.title));
+    for (const std::string& header : ruler.headers) {
+      out += fmt::format("<th scope=\"col\">{}</th>", Isolated(header));
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for (const std::vector<std::string>& row : ruler.rows) {
+      out += fmt::format("<tr><th scope=\"row\">{}</th>", Isolated(row.front()));
+      for (size_t c = 1; c < row.size(); c++) out += fmt::format("<td>{}</td>", Isolated(row[c]));
+      out += "</tr>\n";
+    }
+    out += "</tbody>\n</table>\n";
+  }
+  return out;
+}
+
 std::string List(const std::vector<std::string>& lines) {
   std::string out = "<ul class=\"plain\">\n";
   for (const std::string& line : lines) out += fmt::format("<li>{}</li>\n", Isolated(line));
@@ -181,7 +200,7 @@ std::string RenderHtml(const Table& table, const std::vector<SampleGroup>& sampl
       stored ? fmt::format("iha-eval · sweep {}", table.provenance.sweep.Hex().substr(0, 16)) : "iha-eval";
   std::string out = Head(title);
   out += fmt::format("<body>\n<h1>{}</h1>\n", HtmlText(title)) + page.Scores();
-  out += List(LegendLines(table));
+  out += List(LegendLines(table)) + MeansOfRuler(table);
   if (!table.notes.empty()) out += "<h2>Notes</h2>\n" + List(table.notes);
   out += "<h2>What was run</h2>\n" + List(FooterLines(table));
   out += page.Samples();

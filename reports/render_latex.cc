@@ -5,6 +5,7 @@
 
 #include "common/text.h"
 #include "reports/render.h"
+#include "reports/render_ruler.h"
 
 namespace iha::reports {
 namespace {
@@ -36,6 +37,7 @@ const std::map<char32_t, const char*>& Replacements() {
       {U'\u00B1', R"($\pm$)"},
       {U'\u00D7', R"($\times$)"},
       {U'\u0394', R"($\Delta$)"},
+      {U'\u2020', R"(\textdagger{})"},
       {U'\u2013', "--"},
       {U'\u2014', "---"},
       {U'\u2026', R"(\ldots{})"},
@@ -141,6 +143,24 @@ class Body {
   const bool ranks_;
 };
 
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : " & ") + Escaped(text);
+  return out + " \\\\\n";
+}
+
+std::string MeansOfRuler(const Table& table) {
+  std::string out;
+  for (const RulerTable& ruler : RulerTables(table)) {
+    out += fmt::format("\n\\medskip\n{}\\par\n\\resizebox{{\\linewidth}}{{!}}{{%\n\\begin{{tabular}}{{l{}}}\n",
+                       Escaped(ruler.title), std::string(ruler.headers.size() - 1, 'r'));
+    out += "\\toprule\n" + Joined(ruler.headers) + "\\midrule\n";
+    for (const std::vector<std::string>& row : ruler.rows) out += Joined(row);
+    out += "\\bottomrule\n\\end{tabular}}\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string RenderLatex(const Table& table) {
@@ -151,7 +171,8 @@ std::string RenderLatex(const Table& table) {
   out += "\\begin{table}[t]\n\\centering\n\\resizebox{\\linewidth}{!}{%\n";
   out += fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n", body.Columns(), body.Header());
   for (const TableRow& row : table.rows) out += body.Row(row);
-  out += "\\bottomrule\n\\end{tabular}}\n\n\\smallskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
+  out += "\\bottomrule\n\\end{tabular}}\n" + MeansOfRuler(table) +
+         "\n\\smallskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
   std::vector<std::string> lines = LegendLines(table);
   for (const std::string& note : table.notes) lines.push_back("Note: " + note);
   for (const SweepEntry& entry : table.provenance.spec.entries) lines.push_back(Describe(entry));

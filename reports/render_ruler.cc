@@ -28,22 +28,29 @@ std::string LengthHeader(const RulerSummary& summary, size_t i) {
 }
 
 std::string MarkedPercent(const scoring::Rational& value, bool complete) {
-  return Percent(value, kDecimals) + (complete ? "" : "\\*");
+  return Percent(value, kDecimals) + (complete ? "" : "*");
 }
 
 std::string EffectiveText(const scoring::RulerMeans& means) {
   return means.effective_length.has_value() ? fmt::format("{}", *means.effective_length) : "none";
 }
 
-std::string MarkdownRow(const RulerRowSummary& row) {
-  std::string out;
+std::vector<std::string> TextsOf(const std::string& model, const RulerRowSummary& row) {
+  std::vector<std::string> texts = {model};
   for (const RulerLength& length : row.lengths) {
-    out += fmt::format(" {} |", length.mean.has_value() ? MarkedPercent(*length.mean, length.complete) : "–");
+    texts.push_back(length.mean.has_value() ? MarkedPercent(*length.mean, length.complete) : "–");
   }
   for (size_t i = 0; i < std::size(kMeans); i++) {
-    out += fmt::format(" {} |", row.means.has_value() ? MarkedPercent(MeanAt(*row.means, i), row.complete) : "–");
+    texts.push_back(row.means.has_value() ? MarkedPercent(MeanAt(*row.means, i), row.complete) : "–");
   }
-  return out + fmt::format(" {} |\n", row.means.has_value() ? EffectiveText(*row.means) : "–");
+  texts.push_back(row.means.has_value() ? EffectiveText(*row.means) : "–");
+  return texts;
+}
+
+std::string MarkdownLine(const std::vector<std::string>& texts) {
+  std::string out = "|";
+  for (const std::string& text : texts) out += fmt::format(" {} |", MarkdownText(text));
+  return out + "\n";
 }
 
 // Settings are told apart only where there are several.
@@ -53,23 +60,29 @@ std::string CsvPrefix(const Table& table, size_t summary) {
 
 }  // namespace
 
+std::vector<RulerTable> RulerTables(const Table& table) {
+  std::vector<RulerTable> tables;
+  for (const RulerSummary& summary : table.ruler) {
+    RulerTable& out = tables.emplace_back();
+    out.title = fmt::format("RULER, mean of the tasks at each length ({})", summary.setting);
+    out.headers = {"Model"};
+    for (size_t i = 0; i < summary.lengths.size(); i++) out.headers.push_back(LengthHeader(summary, i));
+    out.headers.insert(out.headers.end(), std::begin(kMeans), std::end(kMeans));
+    out.headers.emplace_back("Effective length");
+    for (size_t m = 0; m < summary.rows.size(); m++) {
+      out.rows.push_back(TextsOf(table.rows[m].model, summary.rows[m]));
+    }
+  }
+  return tables;
+}
+
 std::string RulerMarkdown(const Table& table) {
   std::string out;
-  for (const RulerSummary& summary : table.ruler) {
-    out += fmt::format("RULER, mean of the tasks at each length ({}):\n\n| Model |", summary.setting);
-    std::string rule = "|---|";
-    for (size_t i = 0; i < summary.lengths.size(); i++) {
-      out += fmt::format(" {} |", LengthHeader(summary, i));
-      rule += "---:|";
-    }
-    for (const char* mean : kMeans) {
-      out += fmt::format(" {} |", mean);
-      rule += "---:|";
-    }
-    out += " Effective length |\n" + rule + "---:|\n";
-    for (size_t m = 0; m < summary.rows.size(); m++) {
-      out += fmt::format("| {} |{}", MarkdownText(table.rows[m].model), MarkdownRow(summary.rows[m]));
-    }
+  for (const RulerTable& ruler : RulerTables(table)) {
+    out += MarkdownText(ruler.title) + ":\n\n" + MarkdownLine(ruler.headers) + "|---|";
+    for (size_t i = 1; i < ruler.headers.size(); i++) out += "---:|";
+    out += "\n";
+    for (const std::vector<std::string>& row : ruler.rows) out += MarkdownLine(row);
     out += "\n";
   }
   return out;

@@ -9,6 +9,15 @@
 
 namespace iha::reports {
 
+// The means as plain texts, for renderers that bring their own escapes: one table a setting, the model in the first
+// column, "–" where there is no value and a * behind one that is incomplete.
+struct RulerTable {
+  std::string title;
+  std::vector<std::string> headers;
+  std::vector<std::vector<std::string>> rows;
+};
+std::vector<RulerTable> RulerTables(const Table& table);
+
 // A table a setting: a column a length, then Avg, wAvg inc, wAvg dec, effective length. "" without RULER.
 std::string RulerMarkdown(const Table& table);
 

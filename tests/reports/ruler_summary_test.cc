@@ -162,5 +162,19 @@ TEST(RulerSummary, ItemsBeyondTheContextAreMarked) {
   EXPECT_THAT(RenderMarkdown(table), HasSubstr("100.00†"));
 }
 
+TEST(RulerTables, StandInHtmlAndLatexToo) {
+  // Of the second length one item is missing, and it is beyond the context of 8192.
+  const Table table = TableOf(SnapshotOf({EntryOf("vt", 4096), EntryOf("vt", 16384)}, {{8, 0}, {4, -1}}));
+  const std::string html = Render(table, "html").value();
+  EXPECT_THAT(html, HasSubstr("<h2>RULER, mean of the tasks at each length ("));
+  EXPECT_THAT(html,
+              HasSubstr("<th scope=\"row\"><bdi>m|1</bdi></th><td><bdi>50.00</bdi></td><td><bdi>50.00*</bdi></td>"));
+  EXPECT_THAT(html, HasSubstr("<span class=\"number\">50.00*†</span>"));
+  const std::string latex = RenderLatex(table);
+  EXPECT_THAT(latex, HasSubstr("\nm\\textbar{}1 & 50.00 & 50.00{*} & "));
+  EXPECT_THAT(latex, HasSubstr("50.00{*}\\textdagger{}"));
+  EXPECT_THAT(latex, HasSubstr("& Effective length \\\\\n"));
+}
+
 }  // namespace
 }  // namespace iha::reports
