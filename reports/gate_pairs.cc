@@ -173,7 +173,7 @@ absl::Status CheckWhole(const GateRun& run, const GateEntry& entry, size_t metri
   if (have == entry.planned) return absl::OkStatus();
   return FailedPrecondition(
       "{}: {} {}: {} of {} items have no value; finish the sweep first (run it again with the same "
-      "arguments)",
+      "arguments), or leave the metric out with --metrics",
       run.model, BriefName(entry), entry.metrics[metric].name, entry.planned - have, entry.planned);
 }
 
