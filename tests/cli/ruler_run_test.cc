@@ -29,13 +29,12 @@ class RulerRun : public ::testing::Test {
     ASSERT_TRUE(model::MakeFakeCheckpoint(dir_.File("alpha"), options).ok());
   }
 
-  std::vector<std::string> Command(const std::string& bench, const std::string& out) const {
-    return {"iha-eval",  "run",        "--model", dir_.File("alpha"), "--bench",          bench,         "--limit",
-            "5",         "--numerics", "fake",    "--cache-dir",      dir_.File("cache"), "--data-root", data_,
-            "--threads", "1",          "--out",   dir_.File(out)};
-  }
-  RunResult Run(const std::string& bench, const std::string& out, const std::vector<std::string>& extra = {}) const {
-    std::vector<std::string> argv = Command(bench, out);
+  RunResult Run(const std::string& bench, const std::string& out, const std::vector<std::string>& extra = {},
+                const std::string& cache = "cache") const {
+    std::vector<std::string> argv = {
+        "iha-eval",  "run",        "--model", dir_.File("alpha"), "--bench",        bench,         "--limit",
+        "5",         "--numerics", "fake",    "--cache-dir",      dir_.File(cache), "--data-root", data_,
+        "--threads", "1",          "--out",   dir_.File(out)};
     argv.insert(argv.end(), extra.begin(), extra.end());
     return RunProgram(argv);
   }
@@ -60,7 +59,7 @@ TEST_F(RulerRun, KilledAndResumedToTheSameBytes) {
   const RunResult resumed = Run(kBench, "dead", {"--workers", "2", "--worker-fault", "worker.sample.done:kill:4"});
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
   // Rows that are made anew, one at a time, are the cached ones.
-  const RunResult alone = Run(kBench, "alone", {"--max-batch", "1", "--cache-dir", dir_.File("other")});
+  const RunResult alone = Run(kBench, "alone", {"--max-batch", "1"}, "other");
   ASSERT_EQ(alone.exit.code, 0) << alone.err;
   for (const char* file : {"table.json", "table.md", "table.csv", "samples.jsonl"}) {
     EXPECT_EQ(Read("calm", file), Read("dead", file)) << file;
@@ -123,11 +122,12 @@ TEST_F(RulerRun, ShardsAreSizedByTheLength) {
 
 TEST_F(RulerRun, ExplainShowsThePromptWithTheCheckpoint) {
   ASSERT_EQ(Run("ruler:niah_single_1@1536?template=base", "o").exit.code, 0);
-  std::vector<std::string> argv = {"iha-eval", "explain",
-                                   "--db",     dir_.File("o") + "/iha-eval.db",
-                                   "--sweep",  Table("o")["sweep"].get<std::string>(),
-                                   "--model",  "alpha",
-                                   "--item",   "3",
+  std::vector<std::string> argv = {"iha-eval",    "explain",
+                                   "--db",        dir_.File("o") + "/iha-eval.db",
+                                   "--sweep",     Table("o")["sweep"].get<std::string>(),
+                                   "--model",     "alpha",
+                                   "--item",      "3",
+                                   "--data-root", data_,
                                    "--json"};
   const RunResult without = RunProgram(argv);
   ASSERT_EQ(without.exit.code, 0) << without.err;
@@ -139,8 +139,9 @@ TEST_F(RulerRun, ExplainShowsThePromptWithTheCheckpoint) {
   EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr("A special magic number is hidden within"));
   EXPECT_THAT(story["prompt"].get<std::string>(), HasSubstr(story["gold"].get<std::string>()));
   EXPECT_EQ(story["item_id"], "niah_single_1@1536/3");
-  const RunResult regraded = RunProgram({"iha-eval", "regrade", "--db", dir_.File("o") + "/iha-eval.db", "--sweep",
-                                         Table("o")["sweep"].get<std::string>()});
+  const RunResult regraded =
+      RunProgram({"iha-eval", "regrade", "--data-root", data_, "--db", dir_.File("o") + "/iha-eval.db", "--sweep",
+                  Table("o")["sweep"].get<std::string>()});
   EXPECT_EQ(regraded.exit.code, 0) << regraded.err;
   EXPECT_THAT(regraded.out, HasSubstr("not graded again: its references follow from the checkpoint"));
 }
