@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "benchmarks/scoring/math/fold_kids.h"
+
 namespace iha::scoring::math {
 namespace {
 
@@ -156,14 +158,10 @@ class Reader {
  private:
   std::optional<Quotient> ReadAll(const Node& node) {
     const bool sum = node.kind == Kind::kAdd;
-    std::optional<Quotient> total = Quotient{Constant(Rational(sum ? 0 : 1)), Constant(Rational(1))};
-    for (const Ref kid : node.kids) {
-      const auto part = Read(kid);
-      if (!part.has_value()) return std::nullopt;
-      total = sum ? Sum(*total, *part) : Product(*total, *part);
-      if (!total.has_value()) return std::nullopt;
-    }
-    return total;
+    const auto join = [sum](const Quotient& a, const Quotient& b) { return sum ? Sum(a, b) : Product(a, b); };
+    const Quotient start{Constant(Rational(sum ? 0 : 1)), Constant(Rational(1))};
+    return FoldKids(
+        node, start, [this](Ref kid) { return Read(kid); }, join);
   }
 
   std::optional<Quotient> ReadPower(const Node& node) {

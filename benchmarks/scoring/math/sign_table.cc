@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "benchmarks/scoring/math/fold_kids.h"
+
 namespace iha::scoring::math {
 namespace {
 
@@ -104,14 +106,10 @@ class Reader {
  private:
   std::optional<Quotient> ReadAll(const Node& node) {
     const bool sum = node.kind == Kind::kAdd;
-    std::optional<Quotient> total = Quotient{RationalPoly(Rational(sum ? 0 : 1)), RationalPoly(Rational(1))};
-    for (const Ref kid : node.kids) {
-      const auto part = Read(kid);
-      if (!part.has_value()) return std::nullopt;
-      total = sum ? Sum(*total, *part) : Product(*total, *part);
-      if (!total.has_value()) return std::nullopt;
-    }
-    return total;
+    const auto join = [sum](const Quotient& a, const Quotient& b) { return sum ? Sum(a, b) : Product(a, b); };
+    const Quotient start{RationalPoly(Rational(sum ? 0 : 1)), RationalPoly(Rational(1))};
+    return FoldKids(
+        node, start, [this](Ref kid) { return Read(kid); }, join);
   }
 
   std::optional<Quotient> ReadPower(const Node& node) {

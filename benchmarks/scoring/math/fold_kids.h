@@ -1,0 +1,24 @@
+// fold_kids.h: a sum or product of a node's parts, where a part may have no value. Pure.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "benchmarks/scoring/math/node.h"
+
+namespace iha::scoring::math {
+
+// join(... join(start, read(kid)) ...) over the kids in order; nullopt as soon as `read` or `join` has none.
+template <class Value, class Read, class Join>
+std::optional<Value> FoldKids(const Node& node, Value start, const Read& read, const Join& join) {
+  std::optional<Value> total = std::move(start);
+  for (const Ref kid : node.kids) {
+    const auto part = read(kid);
+    if (!part.has_value()) return std::nullopt;
+    total = join(*total, *part);
+    if (!total.has_value()) return std::nullopt;
+  }
+  return total;
+}
+
+}  // namespace iha::scoring::math
