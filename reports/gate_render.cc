@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/text.h"
+#include "reports/html_text.h"
 
 namespace iha::reports {
 namespace {
@@ -42,29 +43,8 @@ std::string Markdown(const std::string& text) {
   return out;
 }
 
-// Text and attribute values of XML 1.0, which has no form for most control characters.
-std::string Xml(const std::string& text) {
-  std::string out;
-  for (const char c : TerminalSafe(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+// XML 1.0 has no form for most control characters, so they are spelled out first, line ends too.
+std::string Xml(const std::string& text) { return HtmlText(TerminalSafe(text)); }
 
 // docs.github.com, "Workflow commands for GitHub Actions": % and line ends in data, and , and : in properties.
 std::string Github(const std::string& text, bool property) {

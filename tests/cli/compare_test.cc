@@ -2,14 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/gate/comparison.h"
 #include "common/file.h"
-#include "model/fake_model.h"
-#include "tests/support/programs.h"
-#include "tests/support/temp_dir.h"
+#include "tests/cli/two_models.h"
 
 namespace iha {
 namespace {
@@ -35,20 +32,16 @@ TEST(OutcomeOf, NamesWhatBecameOfASample) {
   EXPECT_EQ(outcome("mbpp.pass@1", {0, 1}, true, FinishReason::kEos, "failed: NameError"), "failed");
 }
 
-class CompareCommand : public ::testing::Test {
+class CompareCommand : public testing::TwoModels {
  protected:
   void SetUp() override {
-    for (const char* name : {"alpha", "beta"}) {
-      ASSERT_TRUE(
-          model::MakeFakeCheckpoint(Path(name), {.seed = name[0] == 'a' ? 1U : 2U, .style = model::FakeStyle::kWords})
-              .ok());
-    }
+    MakeModels();
     // The reference of q0 is what alpha says to it, so that one item flips for sure.
     Write("first", "?");
-    Run("first", "first");
+    RunRows("first", "first");
     const std::string first = ReadFile(Path("first/samples.jsonl")).value_or("");
     Write("q", Json::parse(first.substr(0, first.find('\n')), nullptr, false).value("text", "?"));
-    sweep_ = Run("q", "out").substr(0, 16);
+    sweep_ = RunRows("q", "out").substr(0, 16);
   }
   void Write(const std::string& file, const std::string& answer) const {
     std::string questions;
@@ -57,23 +50,11 @@ class CompareCommand : public ::testing::Test {
     }
     ASSERT_TRUE(WriteFileAtomic(Path(file + ".jsonl"), questions).ok());
   }
-  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
-  std::string Run(const std::string& file, const std::string& out) const {
-    const RunResult run =
-        RunProgram({"iha-eval", "run", "--model", Path("alpha"), "--model", Path("beta"), "--bench",
-                    "jsonl:" + Path(file + ".jsonl"), "--max-new-tokens", "12", "--numerics", "fake", "--threads", "1",
-                    "--quiet", "--db", Path(file == "q" ? "x.db" : "first.db"), "--out", Path(out)});
-    EXPECT_EQ(run.exit.code, 0) << run.err;
-    return Json::parse(ReadFile(Path(out + "/table.json")).value_or("{}"), nullptr, false).value("sweep", "");
-  }
   RunResult Compare(const std::string& a, const std::string& b, const std::vector<std::string>& more = {}) const {
     std::vector<std::string> argv = {"iha-eval", "compare", "--db", Path("x.db"), a, b};
     argv.insert(argv.end(), more.begin(), more.end());
     return RunProgram(argv);
   }
-
-  testing::TempDir dir_;
-  std::string sweep_;
 };
 
 TEST_F(CompareCommand, ShowsFlippedItemsWithBothTexts) {
@@ -103,16 +84,10 @@ TEST_F(CompareCommand, ShowsFlippedItemsWithBothTexts) {
 }
 
 TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
-  const auto refuses = [](const RunResult& result, int code, const std::string& message) {
-    EXPECT_EQ(result.exit.code, code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, HasSubstr(message));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  };
-  refuses(Compare("alpha", sweep_ + "/beta"), 3, "A: found \"alpha\", expected SWEEP/MODEL");
-  refuses(Compare(sweep_ + "/alpha", sweep_ + "/bta"), 3, "did you mean \"beta\"?");
-  refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
-  refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--flips", "-1"}), 2, "--flips");
+  Refuses(Compare("alpha", sweep_ + "/beta"), 3, "A: found \"alpha\", expected SWEEP/MODEL");
+  Refuses(Compare(sweep_ + "/alpha", sweep_ + "/bta"), 3, "did you mean \"beta\"?");
+  Refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
+  Refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--flips", "-1"}), 2, "--flips");
 }
 
 }  // namespace

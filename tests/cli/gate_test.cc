@@ -2,15 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/file.h"
-#include "model/fake_model.h"
-#include "tests/support/programs.h"
-#include "tests/support/temp_dir.h"
+#include "tests/cli/two_models.h"
 
 namespace iha {
 namespace {
@@ -20,14 +16,10 @@ using testing::RunProgram;
 using Json = nlohmann::json;
 
 // Two models over 40 questions whose reference answers are what alpha says: alpha is always right, beta hardly ever.
-class GateCommand : public ::testing::Test {
+class GateCommand : public testing::TwoModels {
  protected:
   void SetUp() override {
-    for (const char* name : {"alpha", "beta"}) {
-      ASSERT_TRUE(
-          model::MakeFakeCheckpoint(Path(name), {.seed = name[0] == 'a' ? 1U : 2U, .style = model::FakeStyle::kWords})
-              .ok());
-    }
+    MakeModels();
     std::string questions;
     for (int i = 0; i < 40; i++) questions += Json{{"question", fmt::format("q{}", i)}, {"answer", "?"}}.dump() + "\n";
     ASSERT_TRUE(WriteFileAtomic(Path("first.jsonl"), questions).ok());
@@ -41,32 +33,9 @@ class GateCommand : public ::testing::Test {
     ASSERT_TRUE(WriteFileAtomic(Path("q.jsonl"), answered).ok());
     sweep_ = RunBoth("out", 40);
   }
-  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
   std::string RunBoth(const std::string& out, int limit, const std::string& options = "",
                       const std::string& file = "q") const {
-    const RunResult run = RunProgram({"iha-eval",
-                                      "run",
-                                      "--model",
-                                      Path("alpha"),
-                                      "--model",
-                                      Path("beta"),
-                                      "--bench",
-                                      "jsonl:" + Path(file + ".jsonl") + options,
-                                      "--limit",
-                                      std::to_string(limit),
-                                      "--max-new-tokens",
-                                      "12",
-                                      "--numerics",
-                                      "fake",
-                                      "--threads",
-                                      "1",
-                                      "--quiet",
-                                      "--db",
-                                      Path(file == "q" ? "x.db" : "first.db"),
-                                      "--out",
-                                      Path(out)});
-    EXPECT_EQ(run.exit.code, 0) << run.err;
-    return Json::parse(ReadFile(Path(out + "/table.json")).value_or("{}"), nullptr, false).value("sweep", "");
+    return RunRows(file, out, {"--limit", std::to_string(limit)}, options);
   }
   RunResult Gate(const std::string& candidate, const std::string& baseline, std::vector<std::string> more = {}) const {
     std::vector<std::string> argv = {"iha-eval",    "gate",    "--db",       Path("x.db"),
@@ -81,15 +50,6 @@ class GateCommand : public ::testing::Test {
     EXPECT_EQ(done.exit.code, 0) << done.err;
     return Path(file);
   }
-  void Refuses(const RunResult& result, int code, const std::string& message) const {
-    EXPECT_EQ(result.exit.code, code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, HasSubstr(message));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  }
-
-  testing::TempDir dir_;
-  std::string sweep_;
 };
 
 TEST_F(GateCommand, PassFailAndInconclusiveHaveTheirExitCodes) {

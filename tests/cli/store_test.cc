@@ -6,6 +6,7 @@
 
 #include "common/file.h"
 #include "model/fake_model.h"
+#include "tests/cli/two_models.h"
 #include "tests/support/graders.h"
 #include "tests/support/programs.h"
 #include "tests/support/temp_dir.h"
@@ -19,14 +20,10 @@ using testing::RunProgram;
 using testing::TempDir;
 using Json = nlohmann::json;
 
-class StoreCommands : public ::testing::Test {
+class StoreCommands : public testing::TwoModels {
  protected:
   void SetUp() override {
-    for (const char* name : {"alpha", "beta"}) {
-      ASSERT_TRUE(
-          model::MakeFakeCheckpoint(Path(name), {.seed = name[0] == 'a' ? 1U : 2U, .style = model::FakeStyle::kWords})
-              .ok());
-    }
+    MakeModels();
     const RunResult run =
         RunProgram({"iha-eval",   "run",        "--model",          Path("alpha"),
                     "--model",    Path("beta"), "--bench",          "gsm8k_demo?samples=2&temperature=0.8",
@@ -43,19 +40,6 @@ class StoreCommands : public ::testing::Test {
     EXPECT_EQ(line["finished"], 6);
     sweep_ = line["sweep"].get<std::string>();
   }
-  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
-  std::string Read(const std::string& name) const { return ReadFile(Path(name)).value_or("(unreadable)"); }
-  void Refuses(const std::vector<std::string>& argv, int code, const std::string& message) const {
-    SCOPED_TRACE(::testing::PrintToString(argv));
-    const RunResult result = RunProgram(argv);
-    EXPECT_EQ(result.exit.code, code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, HasSubstr(message));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  }
-
-  TempDir dir_;
-  std::string sweep_;
 };
 
 TEST_F(StoreCommands, TableIsTheRunsOwnInEveryFormat) {
