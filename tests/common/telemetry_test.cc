@@ -59,10 +59,10 @@ TEST(Telemetry, TableWithoutAPeakAndOfNothing) {
   blind.steps = 1;
   EXPECT_EQ(OperationTable(blind, std::nullopt),
             "operation              calls    seconds   share   GFLOP/s     GB/s\n"
-            "rest of the model          0      0.000    0.0%\n"
-            "model                      0      0.000    0.0%\n"
-            "scheduling                 0      0.000    0.0%\n"
-            "sampling, text             0      0.000    0.0%\n");
+            "rest of the model          1      0.000    0.0%\n"
+            "model                      1      0.000    0.0%\n"
+            "scheduling                 1      0.000    0.0%\n"
+            "sampling, text             1      0.000    0.0%\n");
   EXPECT_EQ(TelemetrySummary(blind, std::nullopt),
             "tokens: 0 of prompts, 0 of them taken over instead of computed; 0 generated\n"
             "prefill: 0 positions in 0.00 s (0.0 a second)\n"
