@@ -1,4 +1,5 @@
 // `iha-eval score ruler`: the scores and sums of NVIDIA's evaluate.py, and what it says of bad lines.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ using testing::RunProgram;
 TEST(ScoreRuler, EqualsThePythonRule) {
   for (const char* seed : {"1", "2", "3"}) {
     ChildOptions options;
-    options.argv = {"/usr/bin/python3", IHA_RULER_PEER, std::string(IHA_PROGRAM_FOLDER) + "/iha-eval", seed};
+    options.argv = {"/usr/bin/python3", IHA_RULER_PEER, fmt::format("{}/iha-eval", IHA_PROGRAM_FOLDER), seed};
     const auto result = RunChild(options, "", RunLimits{});
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->exit.code, 0) << result->out << result->err;
