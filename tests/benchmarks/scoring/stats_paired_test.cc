@@ -173,29 +173,39 @@ TEST(Paired, ChoosesItsMethod) {
 
 // A resample drawn by counts has the distribution of one drawn item by item: compared by its first two moments and by
 // how often the common value is all there is.
+// As often below -1 as when items are drawn one by one, whether the most common value lies near the mean or far from
+// it; where all drawn items have one value there is no spread.
 TEST(Resample, CountsAreMultinomial) {
-  const std::vector<double> values = {0, 0, 0, 0, 0, 0, 1, 1, -1, 0.5};
-  const std::vector<double> drawn = StudentizedResamples(values, 1, 20000);
-  ASSERT_EQ(drawn.size(), 20000U);
-  EXPECT_TRUE(std::is_sorted(drawn.begin(), drawn.end()));
-  PhiloxStream random(6);
-  double mean = 0.15, below = 0.0, below_direct = 0.0, zeros_only = 0.0;
-  for (const double t : drawn) {
-    below += t < -1.0 ? 1.0 / 20000 : 0.0;
-    zeros_only += std::isinf(t) ? 1.0 / 20000 : 0.0;
-  }
-  for (int run = 0; run < 20000; ++run) {
-    double sum = 0.0, squares = 0.0;
-    for (int i = 0; i < 10; ++i) {
-      const double value = values[random.NextBelow(10)] - mean;
-      sum += value;
-      squares += value * value;
+  const struct {
+    std::vector<double> values;
+    double mean;
+    double no_spread;  // probability
+  } cases[] = {{{0, 0, 0, 0, 0, 0, 1, 1, -1, 0.5}, 0.15, std::pow(0.6, 10)},
+               {{1, 1, 1, 1, 1, 0, 0, 0, -1, -1}, 0.3, std::pow(0.5, 10)}};
+  constexpr int kDraws = 20000;
+  for (const auto& c : cases) {
+    const std::vector<double> drawn = StudentizedResamples(c.values, 1, kDraws);
+    ASSERT_EQ(drawn.size(), static_cast<size_t>(kDraws));
+    EXPECT_TRUE(std::is_sorted(drawn.begin(), drawn.end()));
+    PhiloxStream random(6);
+    double below = 0.0, below_direct = 0.0, no_spread = 0.0;
+    for (const double t : drawn) {
+      below += t < -1.0 ? 1.0 / kDraws : 0.0;
+      no_spread += std::isinf(t) ? 1.0 / kDraws : 0.0;
     }
-    below_direct += StudentizedMean(sum, squares, 10.0, 1e-12) < -1.0 ? 1.0 / 20000 : 0.0;
+    for (int run = 0; run < kDraws; ++run) {
+      double sum = 0.0, squares = 0.0;
+      for (int i = 0; i < 10; ++i) {
+        const double value = c.values[random.NextBelow(10)] - c.mean;
+        sum += value;
+        squares += value * value;
+      }
+      below_direct += StudentizedMean(sum, squares, 10.0, 1e-12) < -1.0 ? 1.0 / kDraws : 0.0;
+    }
+    // Four standard errors, of a difference of two shares and of one.
+    EXPECT_NEAR(below, below_direct, 4 * std::sqrt(2 * 0.25 / kDraws));
+    EXPECT_NEAR(no_spread, c.no_spread, 4 * std::sqrt(0.006 / kDraws));
   }
-  EXPECT_NEAR(below, below_direct, 4 * std::sqrt(2 * 0.25 / 20000));
-  EXPECT_NEAR(zeros_only, std::pow(0.6, 10),
-              4 * std::sqrt(0.006 / 20000));  // all common: no spread, on its own side of zero
 }
 
 }  // namespace
