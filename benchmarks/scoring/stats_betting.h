@@ -4,8 +4,7 @@
 //   fixed n      BettingBound, BettingPValue: bets sqrt(2 log(1/alpha) / (n variance so far)), for n values in an order
 //                that does not depend on them (callers shuffle by a seed)
 //   any time     EProcess, SequenceBound: bets sqrt(2 log(1/alpha) / (t log(t+1) variance so far)), for stopping
-//   whenever
-//                one likes; Ville's inequality holds the error below alpha at every stopping time
+//                whenever one likes; Ville's inequality holds the error below alpha at every stopping time
 // Bets are the predictable plug-in ones: that on value i depends on the values before it only. With a population of N
 // the values are drawn without replacement and the mean that is bounded is that of all N (section 5): the null's mean
 // of the next value then moves with what was already seen. Pure, thread-safe; +, -, *, / and sqrt only, so equal data
