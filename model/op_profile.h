@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,6 +56,12 @@ class OpProfile {
     const absl::Duration begin = clock_->Elapsed();
     run();
     Note(op, work, clock_->Elapsed() - begin);
+  }
+  // Work that takes time to count is counted where it is wanted, outside of the time that is noted.
+  template <std::invocable Work, typename Run>
+  void Time(Op op, const Work& work, const Run& run) {
+    if (clock_ == nullptr) return run();
+    Time(op, OpWork(work()), run);
   }
   const OpTotals& totals() const { return totals_; }
 

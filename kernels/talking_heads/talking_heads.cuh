@@ -110,15 +110,22 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) TalkingValues(TalkingHeadsGpuA
     ptx::SyncThreads();
     const uint32_t values = Stages::At(block);
     const bool sees = sight.Sees(block);
-    float u[kKeys / 8][4] = {};
-    if (sees) LoadWeights(p, t, rows, block, u);
+    // Weights are loaded where they are used: registers for 32 more of them would not be left at kD = 256.
     if (!AllSee(p.attention, t, block) && F::AnyNotFinite(values)) {  // the same in all warps
-      if (sees) F::template AddNotFinite<true>(block, values, rows, u, o);
+      if (sees) {
+        float u[kKeys / 8][4];
+        LoadWeights(p, t, rows, block, u);
+        F::template AddNotFinite<true>(block, values, rows, u, o);
+      }
       ptx::SyncThreads();
       F::Finite(values);
       ptx::SyncThreads();
     }
-    if (sees) F::AddValues(values, u, o);
+    if (sees) {
+      float u[kKeys / 8][4];
+      LoadWeights(p, t, rows, block, u);
+      F::AddValues(values, u, o);
+    }
     ptx::SyncThreads();
   }
   if (ptx::WarpIndex() * 16 >= t.rows) return;

@@ -8,7 +8,8 @@
 
 namespace iha::model {
 
-// Scores and weighted sums of every visible pair; each group's visible keys and values read once.
+// Scores and weighted sums of every visible pair; visible keys and values, those that several groups share (a prompt
+// prefix in common) once. What a KeyBlockMaker makes counts as if it lay in the cache.
 OpWork WorkOf(const kernels::KvLayout& layout, std::span<const kernels::AttentionGroup> groups);
 
 }  // namespace iha::model

@@ -273,8 +273,9 @@ void IhaAttention::Attend(const StepTokens& tokens, size_t cache_offset, kernels
     }
     first_token += count;
   }
-  tokens.profile->Time(Op::kAttention, WorkOf(layout_, groups),
-                       [&] { kernels::Attention(layout_, scale_, groups, parallel); });
+  tokens.profile->Time(
+      Op::kAttention, [&] { return WorkOf(layout_, groups); },
+      [&] { kernels::Attention(layout_, scale_, groups, parallel); });
 }
 
 }  // namespace iha::model

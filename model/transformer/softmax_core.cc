@@ -37,8 +37,9 @@ void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, Attenti
     }
     first_token += count;
   }
-  tokens.profile->Time(Op::kAttention, WorkOf(layout, groups),
-                       [&] { kernels::Attention(layout, shape_.scale, groups, parallel); });
+  tokens.profile->Time(
+      Op::kAttention, [&] { return WorkOf(layout, groups); },
+      [&] { kernels::Attention(layout, shape_.scale, groups, parallel); });
 }
 
 }  // namespace iha::model
