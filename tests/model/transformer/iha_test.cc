@@ -1,7 +1,6 @@
 // Interleaved Head Attention as a layer: what must change no bit: chunks, batches, threads, vector width, and whether
 // the cache holds base or mixed keys. The oracles' values: attention_kinds_test.cc.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cmath>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "model/transformer/cpu_backend.h"
 #include "tests/kernels/kernel_test_util.h"
 #include "tests/model/transformer/runner.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/roots.h"
 
 namespace iha::model {
@@ -139,15 +139,10 @@ TEST(Iha, MemoryGrowsWithTheTokensOnly) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   std::vector<int32_t> ids(2000);
   for (size_t i = 0; i < ids.size(); i++) ids[i] = static_cast<int32_t>(i * 7 % 23);
-  const auto peak_kib = [] {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
-  };
   for (const IhaCacheForm form : kForms) {
     const auto backend = Open(*checkpoint, {.threads = 2, .form = form});
     ASSERT_TRUE(backend->ReserveCache(32).ok());
-    const long before = peak_kib();
+    const iha::testing::PeakMemory peak;
     const absl::Status status = RunSequences(
         *backend, std::vector<std::vector<int32_t>>{ids}, 0,
         [](size_t, std::span<const float> rows) {
@@ -156,7 +151,7 @@ TEST(Iha, MemoryGrowsWithTheTokensOnly) {
         },
         nullptr);
     ASSERT_TRUE(status.ok()) << status;
-    EXPECT_LT(peak_kib() - before, 48 * 1024);
+    EXPECT_LT(peak.GrowthKib(), 48 * 1024);
   }
 }
 
