@@ -137,7 +137,7 @@ uint64_t StreamKeyOf(uint64_t seed, int32_t sample_index, const std::vector<int3
 enum class Unscored {
   kScored = 0,
   kPending,        // not run yet (never stored; cells only)
-  kPromptTooLong,  // prompt + max_new_tokens exceed the model's context: counted, never cut silently
+  kPromptTooLong,  // prompt + max_new_tokens - 1 positions exceed the model's context: counted, never cut silently
   kQuarantined,    // the item killed its workers
   kCancelled,
   kGraderError,

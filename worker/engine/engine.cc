@@ -102,8 +102,7 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
     return InvalidArgument("min_new_tokens: {}, top_logprobs: {} (expected 0 or more)", request.min_new_tokens,
                            request.top_logprobs);
   }
-  // The last token to be scored is never computed.
-  if (!FitsContext(prompt, scoring ? more - 1 : more)) {
+  if (!FitsContext(prompt, more)) {
     return InvalidArgument("prompt: {} tokens and {} to come exceed the model's context of {}", prompt, more,
                            info_.context_tokens);
   }
@@ -115,8 +114,8 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
   return absl::OkStatus();
 }
 
-bool Engine::FitsContext(int64_t prompt_tokens, int64_t max_new_tokens) const {
-  return prompt_tokens + max_new_tokens <= info_.context_tokens;
+bool Engine::FitsContext(int64_t prompt_tokens, int64_t more) const {
+  return prompt_tokens + more - 1 <= info_.context_tokens;
 }
 
 absl::StatusOr<SequenceId> Engine::Submit(GenerationRequest request, ResultCallback on_done) {

@@ -81,8 +81,9 @@ class Engine {
   // The result, if it was not there yet, is Cancelled. Unknown ids are ignored. Does not block.
   void Cancel(SequenceId id);
 
-  // True when prompt and generation fit into the model's context: else the item is unscored, prompt_too_long.
-  bool FitsContext(int64_t prompt_tokens, int64_t max_new_tokens) const;
+  // True when a prompt and `more` tokens, drawn or scored behind it, fit into the model's context: all but the last,
+  // which is never computed. Else the item is unscored, prompt_too_long.
+  bool FitsContext(int64_t prompt_tokens, int64_t more) const;
 
   // Results of requests without a callback, in order of completion.
   std::optional<GenerationResult> TryPopResult();

@@ -28,6 +28,11 @@ void ItemWork::AddScore(size_t choice, const scoring::ChoiceScore& score) {
 
 namespace {
 
+// The last token is drawn or scored, but never run: one more than the context's positions.
+bool Fits(const std::vector<int32_t>& prompt, int64_t more, int64_t context_tokens) {
+  return static_cast<int64_t>(prompt.size()) + more - 1 <= context_tokens;
+}
+
 absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmarks::Prompt& prompt,
                                         const benchmarks::PromptEncoder& encoder, int64_t context_tokens,
                                         int64_t index) {
@@ -37,9 +42,9 @@ absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmark
   if (!choices.ok()) return Annotate(choices.status(), fmt::format("item {}", index));
   work.choices = *std::move(choices);
   for (const Continuation& choice : work.choices) {
-    // The last token is scored, but never run.
-    const size_t positions = choice.context.size() + choice.tokens.size() - 1;
-    if (static_cast<int64_t>(positions) > context_tokens) work.unscored = Unscored::kPromptTooLong;
+    if (!Fits(choice.context, static_cast<int64_t>(choice.tokens.size()), context_tokens)) {
+      work.unscored = Unscored::kPromptTooLong;
+    }
   }
   if (work.unscored != Unscored::kScored) return work;
   work.keys = {ScoreKeyOf({.weights = grant.weights,
@@ -69,7 +74,7 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
   if (work.prompt.empty()) {
     return FailedPrecondition("item {} of {}: its prompt has no tokens", index, grant.job.benchmark_version);
   }
-  if (static_cast<int64_t>(work.prompt.size()) + sampling.max_new_tokens > context_tokens) {
+  if (!Fits(work.prompt, sampling.max_new_tokens, context_tokens)) {
     work.unscored = Unscored::kPromptTooLong;
     return work;
   }

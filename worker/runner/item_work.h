@@ -20,8 +20,8 @@ struct ItemWork {
   std::vector<int32_t> prompt;             // of what is drawn
   std::vector<Continuation> choices = {};  // of what is scored
   std::vector<std::string> stops;
-  // kPromptTooLong: prompt + max_new_tokens, or a choice behind its context, exceed the model's context. Or why the
-  // benchmark has no such item. Nothing below is filled in then.
+  // kPromptTooLong: prompt + max_new_tokens, or a choice behind its context, exceed the model's context by more than
+  // the last token, which is never run. Or why the benchmark has no such item. Nothing below is filled in then.
   Unscored unscored = Unscored::kScored;
   std::vector<GenKey> keys;                                      // one a sample
   std::vector<std::optional<Generation>> samples;                // in sample order

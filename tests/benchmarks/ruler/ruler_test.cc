@@ -1,10 +1,14 @@
 // RULER as a benchmark: what is known without a checkpoint, and the items that one brings.
 #include "benchmarks/ruler/ruler.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "benchmarks/prompt_encoder.h"
+#include "common/file.h"
 #include "model/fake_model.h"
 #include "model/tokenizer/tokenizer.h"
 #include "tests/support/roots.h"
@@ -126,6 +130,43 @@ TEST_F(RulerItems, PromptsFillTheirLengthAndEndWithTheAnswersPrefix) {
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_LE(ids->size() + 128, 2048u);
   EXPECT_NE(prompt.text.find(items->Gold(1)), std::string::npos);
+}
+
+// NVIDIA counts rows without the bos token that the model is given all the same: a full official row is one token
+// longer than it says, and the token that is drawn last never runs. Seeded rows leave room for it.
+TEST_F(RulerItems, WhatRunsFitsTheLengthWithItsBosToken) {
+  IHA_REQUIRE_DATA(data);
+  const auto text = ReadFile(dir_.File("m/tokenizer.json"));
+  ASSERT_TRUE(text.ok()) << text.status();
+  auto json = nlohmann::json::parse(*text);
+  const nlohmann::json bos = json.at("added_tokens").at(0);
+  json["post_processor"] = {{"type", "TemplateProcessing"},
+                            {"special_tokens", {{"b", {{"id", "b"}, {"ids", {bos.at("id")}}}}}},
+                            {"single", {{{"SpecialToken", {{"id", "b"}}}}, {{"Sequence", {{"id", "A"}}}}}}};
+  auto with_bos = tokenizer::Tokenizer::FromJson(json.dump(), "");
+  ASSERT_TRUE(with_bos.ok()) << with_bos.status();
+  tokenizer_ = *std::move(with_bos);
+  size_t longest_official = 0;
+  for (size_t length = 2048; length < 2056; ++length) {
+    for (const std::string mode : {"official", "seeded"}) {
+      const std::string spec = fmt::format("ruler:niah_single_1@{}?template=base&mode={}", length, mode);
+      const auto items = Items(spec, data, {.begin = 0, .end = 4});
+      ASSERT_NE(items, nullptr);
+      for (int64_t i = 0; i < 4; ++i) {
+        const auto ids = PromptEncoder(tokenizer_).Encode(items->Render(i));
+        ASSERT_TRUE(ids.ok()) << ids.status();
+        EXPECT_EQ(ids->front(), bos.at("id").get<int32_t>());
+        const size_t with_answer = ids->size() + 128;
+        EXPECT_LE(with_answer - 1, length) << spec;
+        if (mode == "seeded") {
+          EXPECT_LE(with_answer, length) << spec;
+        } else {
+          longest_official = std::max(longest_official, with_answer);
+        }
+      }
+    }
+  }
+  EXPECT_GT(longest_official, 1900u);
 }
 
 TEST_F(RulerItems, GradesSayWhatWasFound) {

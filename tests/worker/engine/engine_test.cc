@@ -219,7 +219,22 @@ TEST(Engine, ScoringAddsUpTheContinuation) {
   EXPECT_EQ(sum, whole.sum_logprob);
 }
 
-// The last token is scored and never computed: one more fits than a generation may end with.
+// The last token is drawn and never computed, so it needs no position.
+TEST(Engine, AGenerationFillsTheContextToItsLastPosition) {
+  model::FakeOptions options;
+  options.context_tokens = 80;
+  const auto engine = MakeEngine({}, 8, std::make_unique<model::FakeModel>(options));
+  GenerationRequest request = Greedy(std::string(50, 'q'), 31);
+  request.min_new_tokens = 31;
+  ASSERT_TRUE(engine->Submit(request).ok());
+  const GenerationResult result = RunToEnd(*engine).begin()->second;
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.tokens.size(), 31u);
+  request.sampling.max_new_tokens = 32;
+  EXPECT_EQ(engine->Submit(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// As many tokens as can be drawn can be scored.
 TEST(Engine, ScoringFillsTheContextToItsLastPosition) {
   model::FakeOptions options;
   options.context_tokens = 80;
@@ -260,8 +275,8 @@ TEST(Engine, BadRequestsAreNamed) {
          r.stops = {"a", ""};
        },
        invalid, "stops: an empty string (it would stop before the first token)"},
-      {[](R& r) { r.sampling.max_new_tokens = 300; }, invalid,
-       "prompt: 1 tokens and 300 to come exceed the model's context of 300"},
+      {[](R& r) { r.sampling.max_new_tokens = 301; }, invalid,
+       "prompt: 1 tokens and 301 to come exceed the model's context of 300"},
       {[](R& r) { r.sampling.max_new_tokens = 200; }, absl::StatusCode::kResourceExhausted,
        "KV cache: 1 prompt tokens and 200 to come need 4 blocks of 1024 bytes, the budget has 2"},
   };

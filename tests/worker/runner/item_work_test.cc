@@ -98,5 +98,18 @@ TEST_F(ChoiceItem, FitsWhenItsLongestChoiceDoes) {
   EXPECT_EQ(result->values[1].unscored, Unscored::kPromptTooLong);
 }
 
+// What is drawn: 3 tokens and 5 more, the last of which is never run.
+TEST_F(ChoiceItem, ADrawnItemFitsWhenAllButItsLastTokenDo) {
+  ASSERT_TRUE(WriteFileAtomic(dir_.File("drawn"), R"({"question":"abc","answer":"7"})").ok());
+  auto drawn =
+      benchmarks::OpenBenchmark({"jsonl:" + dir_.File("drawn"), {{"prompt", "{question}"}, {"metric", "exact"}}}, "");
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  benchmark_ = *std::move(drawn);
+  grant_.job.entry.sampling.max_new_tokens = 5;
+  EXPECT_EQ(Prepare(7).unscored, Unscored::kScored);
+  EXPECT_EQ(Prepare(7).prompt.size(), 3u);
+  EXPECT_EQ(Prepare(6).unscored, Unscored::kPromptTooLong);
+}
+
 }  // namespace
 }  // namespace iha::worker
