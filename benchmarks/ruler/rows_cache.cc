@@ -1,12 +1,14 @@
 #include "benchmarks/ruler/rows_cache.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/file.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 
 namespace iha::benchmarks::ruler {
@@ -28,6 +30,18 @@ std::optional<std::string> ReadPart(const UniqueFd& fd, int64_t begin, int64_t s
   return bytes;
 }
 
+// Whether a file begins with lines of `sizes`: it may have more.
+bool HoldsLines(const UniqueFd& fd, const std::vector<int64_t>& sizes) {
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  int64_t left = info.st_size;
+  for (const int64_t size : sizes) {
+    if (size < 0 || size >= left) return false;
+    left -= size + 1;
+  }
+  return true;
+}
+
 std::optional<RowsEnd> ParseEnd(const Json& json) {
   if (json.is_null()) return std::nullopt;
   const bool exhausted = json.at("kind") == std::string(EndName(EndKind::kDataExhausted));
@@ -39,17 +53,17 @@ std::optional<RowsEnd> ParseEnd(const Json& json) {
 }  // namespace
 
 std::optional<RulerRow> ParseRow(std::string_view line, int64_t number) {
-  const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const absl::StatusOr<Json> json = ParseJson(line, "row");
+  if (!json.ok() || !json->is_object()) return std::nullopt;
   try {
     return RulerRow{.number = number,
-                    .index = json.at("index"),
-                    .input = json.at("input"),
-                    .outputs = json.at("outputs"),
-                    .length = json.at("length"),
-                    .length_w_model_temp = json.at("length_w_model_temp"),
-                    .answer_prefix = json.at("answer_prefix"),
-                    .token_position_answer = json.value("token_position_answer", int64_t{-1})};
+                    .index = json->at("index"),
+                    .input = json->at("input"),
+                    .outputs = json->at("outputs"),
+                    .length = json->at("length"),
+                    .length_w_model_temp = json->at("length_w_model_temp"),
+                    .answer_prefix = json->at("answer_prefix"),
+                    .token_position_answer = json->value("token_position_answer", int64_t{-1})};
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -60,12 +74,15 @@ RowsCache::RowsCache(std::string folder, const Digest& digest)
 
 std::optional<RowsCache::Index> RowsCache::ReadIndex() const {
   const absl::StatusOr<std::string> text = ReadRegularFile(stem_ + ".json");
-  const Json file = text.ok() ? Json::parse(*text, nullptr, false) : Json();
+  const absl::StatusOr<Json> file = text.ok() ? ParseJson(*text, stem_) : text.status();
+  if (!file.ok()) return std::nullopt;
   try {
-    const Json& rows = file.at("rows");
-    if (file.at("format") != kFormat || file.at("sha256") != Sha256Of(rows.dump()).Hex()) return std::nullopt;
+    const Json& rows = file->at("rows");
+    if (file->at("format") != kFormat || file->at("sha256") != Sha256Of(rows.dump()).Hex()) return std::nullopt;
     Index index{.sizes = rows.at("sizes"), .digests = rows.at("digests"), .end = ParseEnd(rows.at("end"))};
-    if (index.sizes.size() != index.digests.size()) return std::nullopt;
+    const size_t known = index.sizes.size();
+    const bool ends_behind_them = !index.end.has_value() || index.end->row == static_cast<int64_t>(known);
+    if (index.digests.size() != known || !ends_behind_them) return std::nullopt;
     return index;
   } catch (const Json::exception&) {
     return std::nullopt;
@@ -79,7 +96,7 @@ absl::StatusOr<std::optional<RulerRows>> RowsCache::Read(int64_t first, int64_t 
   const bool reaches_end = first + count > known;
   if (reaches_end && !index->end.has_value()) return std::nullopt;
   const UniqueFd fd(open((stem_ + ".jsonl").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
+  if (!fd.valid() || !HoldsLines(fd, index->sizes)) return std::nullopt;
   RulerRows result;
   if (reaches_end) result.end = index->end;
   int64_t begin = 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -43,5 +44,7 @@ struct WordLists {
 // The values of english_words.json in their order, which cwe samples from where `words` are too few. NotFound: the data
 // root has no such file (it may lack it).
 absl::StatusOr<std::vector<std::string>> LoadEnglishWords(const std::string& data_root);
+// list(json.loads(text).values()) of an object of words; `where` begins messages. InvalidArgument: anything else.
+absl::StatusOr<std::vector<std::string>> WordsOfObject(std::string_view json, std::string_view where);
 
 }  // namespace iha::benchmarks::ruler

@@ -1,6 +1,8 @@
 // The parts that rows are made of, against handed vectors: random numbers of CPython and NumPy, Punkt, word lists.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -158,6 +160,31 @@ TEST(RulerParts, KeysAndWords) {
   EXPECT_EQ(joined(), "393572555cfe9c15fd065aa9df0e9e91368cff81418b4d78025e9a4f57fe2ac4");
   PythonRandom(42).Shuffle(list);
   EXPECT_EQ(joined(), "a00e8d460712574325718071bd2733e46a974a24371ccb0dfdb5d10dd8173f0c");
+}
+
+TEST(RulerParts, WordsOfAnObjectInTheirOrder) {
+  const auto words = [](std::string_view json) { return WordsOfObject(json, "w.json"); };
+  EXPECT_EQ(*words(R"({"b": "x", "a": "y", "b": "z", "": "\u00e9"})"), (std::vector<std::string>{"z", "y", "\u00e9"}));
+  EXPECT_TRUE(words("{}")->empty());
+  EXPECT_EQ(words("[1]").status().message(), "w.json: expected one object of words");
+  EXPECT_EQ(words("[\"a\"]").status().message(), "w.json: expected one object of words");
+  EXPECT_EQ(words("{\"a\": \"b\"").status().message(), "w.json: expected one object of words");
+  for (const char* bad :
+       {R"({"a": "b", "c\n": 1})", R"({"c\n": {"a": "b"}})", R"({"c\n": ["a"]})", R"({"c\n": null})"}) {
+    EXPECT_EQ(words(bad).status().message(), "w.json: field \"c\\n\": expected a word") << bad;
+  }
+}
+
+// As many as NVIDIA's file has: time grows with their number, not with its square.
+TEST(RulerParts, ManyWordsAreReadInLinearTime) {
+  std::string json = "{\"0\": \"w0\"";
+  for (int i = 1; i < 400000; ++i) json += fmt::format(",\"{}\":\"w{}\"", i, i);
+  const std::clock_t begin = std::clock();
+  const auto words = WordsOfObject(json + "}", "w.json");
+  ASSERT_TRUE(words.ok()) << words.status();
+  ASSERT_EQ(words->size(), 400000u);
+  EXPECT_EQ(words->back(), "w399999");
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 20.0);
 }
 
 }  // namespace
