@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 
 #include "common/child_io.h"
@@ -46,8 +47,9 @@ absl::Status LineHelper::Ended() {
   ReadStderr();
   const std::string how = exit.has_value() ? exit->ToString() : "its output closed";
   constexpr size_t kShown = 300;
-  const size_t from = stderr_tail_.size() > kShown ? stderr_tail_.size() - kShown : 0;
-  const std::string words = TerminalSafe(std::string_view(stderr_tail_).substr(from));
+  std::string_view tail = stderr_tail_;
+  tail = tail.substr(0, tail.find_last_not_of(" \r\n") + 1);
+  const std::string words = TerminalSafe(tail.substr(tail.size() - std::min(tail.size(), kShown)));
   return Lost(Unavailable("helper {} ended ({}){}{}", program_, how, words.empty() ? "" : ": ", words));
 }
 

@@ -13,13 +13,15 @@ def public(module):
 
 
 # Module -> the names of it that give plain values, or functions of such that run no text, reach no attribute by text,
-# and make no classes but namedtuples.
+# and make no classes but namedtuples. Not among them: views, and mappings that make some, which compare as whatever they
+# are given, [1, 1, 1] for one; OrderedDict, whose length the methods of dict change alone.
 HARMLESS = {
     "array": named("array"), "bisect": public(bisect) - {"bltns"}, "cmath": public(cmath), "math": public(math),
     "heapq": named("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"),
     "itertools": public(itertools), "operator": public(operator) - named("attrgetter methodcaller call"),
-    "collections": named("Counter OrderedDict defaultdict deque namedtuple"),
-    "collections.abc": frozenset(collections.abc.__all__), "copy": named("copy deepcopy"),
+    "collections": named("Counter defaultdict deque namedtuple"),
+    "collections.abc": frozenset(collections.abc.__all__) - named(
+        "ItemsView KeysView Mapping MappingView MutableMapping ValuesView"), "copy": named("copy deepcopy"),
     "datetime": named("date datetime time timedelta timezone MINYEAR MAXYEAR"), "fractions": named("Fraction"),
     "functools": named("cache cmp_to_key lru_cache partial reduce"),
     "random": named("betavariate choice choices expovariate gauss getrandbits normalvariate paretovariate randint "
@@ -31,9 +33,8 @@ HARMLESS = {
     "string": named("ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable "
                     "punctuation whitespace"),
     "typing": named("AbstractSet Any AnyStr Callable ClassVar Collection Container Counter DefaultDict Deque Dict "
-                    "Final FrozenSet Generator Hashable Iterable Iterator List Literal Mapping MutableMapping "
-                    "MutableSequence MutableSet NoReturn Optional OrderedDict Reversible Sequence Set Sized Text Tuple "
-                    "Type TypeVar Union cast"),
+                    "Final FrozenSet Generator Hashable Iterable Iterator List Literal MutableSequence MutableSet "
+                    "NoReturn Optional Reversible Sequence Set Sized Text Tuple Type TypeVar Union cast"),
 }
 MODULES = {name: sys.modules[name] for name in HARMLESS}
 FUTURES = named("annotations division print_function absolute_import unicode_literals generators with_statement "
@@ -95,9 +96,15 @@ def is_import_of(node, names):
     return isinstance(node, ast.Import) and all(a.asname is None and a.name in names for a in node.names)
 
 
+def starred(tree):
+    """The harmless modules that are imported with all their names."""
+    return {node.module for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)} & set(HARMLESS)
+
+
 def bindings(tree, but):
     """Identifiers that nodes other than those which `but` is true of bind, or may bind."""
-    names = set()
+    names = set().union(*(public(MODULES[name]) for name in starred(tree)))
     for node in ast.walk(tree):
         if but(node) or isinstance(node, (ast.Constant, ast.Attribute, ast.keyword)):
             continue
@@ -122,8 +129,13 @@ class Look:
 
     def __init__(self, tree):
         plain_class = lambda node: isinstance(node, ast.ClassDef) and not node.decorator_list
-        classes = {node.name for node in ast.walk(tree) if plain_class(node)}
-        self.bases = (classes - bindings(tree, plain_class)) | {"object"} | set(EXCEPTIONS)
+        # A class has its name in one scope; elsewhere it may be a builtin's.
+        classes = {node.name for node in ast.walk(tree) if plain_class(node)} - set(dir(builtins))
+        rebound = bindings(tree, plain_class)
+        self.bases = (classes | {"object"} | set(EXCEPTIONS)) - rebound
+        self.initialised = self.bases | ({"super"} - rebound)
+        self.bare = {id(node.func) for node in ast.walk(tree)
+                     if isinstance(node, ast.Call) and not node.args and not node.keywords}
         self.attributes = ATTRIBUTES | (self.defined(tree) - TAKEN)
 
     @staticmethod
@@ -169,6 +181,15 @@ class Look:
             return "sets attribute " + node.attr
         if node.attr == "format" and not isinstance(node.value, ast.Constant):
             return "formats by a computed text"
+        if node.attr == "copy" and id(node) not in self.bare:
+            return "uses copy with arguments"  # Counter.copy(int) is type
+        if node.attr == "__init__" and not self.is_own(node.value):
+            return "initialises what is not its own"
+
+    def is_own(self, value):
+        """super(), a plain class or a fresh object of one."""
+        value = value.func if isinstance(value, ast.Call) else value
+        return isinstance(value, ast.Name) and value.id in self.initialised
 
     def at_Name(self, node):
         return "uses " + node.id if node.id in NAMES else None
@@ -235,9 +256,7 @@ def names_between(candidate, tree, tests, own):
 
 def star_names(tree):
     """Names that `from MODULE import *` may have brought and that are not harmless."""
-    stars = {node.module for node in ast.walk(tree)
-             if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)}
-    brought = frozenset().union(*(TAKEN & public(MODULES[name]) - HARMLESS[name] for name in stars if name in MODULES))
+    brought = frozenset().union(*(public(MODULES[name]) - HARMLESS[name] for name in starred(tree)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in brought:
             yield f"uses {node.id} of an import of all"

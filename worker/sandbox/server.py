@@ -18,6 +18,8 @@ MEMORY_EVERY_S = 0.05
 # Of its CPU limit, what a process has used at least that the kernel ended for it: the limit counts sampled ticks, what is
 # reported is measured, and on a busy machine the two are far apart.
 LEAST_USED = 0.5
+# What this process itself needs: descriptors (keep_only), and programs CPU time, up to that of the slowest reference.
+NEEDED = {"RLIMIT_NOFILE": 256, "RLIMIT_CPU": 601}
 
 CONFIG = {}  # of the first line: filter, limits
 ROLES = {}  # what a sample can be told to do
@@ -361,7 +363,6 @@ def attend(samples, wall):
 OUTCOMES = ("completed", "raised")  # what a program's end can be by its report; other ends are the server's to say
 
 
-
 def message_of(error):
     """Its text may be a program of the candidate's."""
     name = type.__dict__["__name__"].__get__(type(error))
@@ -412,9 +413,20 @@ def answer_of(role, give, cpu, wall):
         return None, result
 
 
+def check_own_limits():
+    """Limits can only be lowered: programs can't be given what this process was not."""
+    for name, value in {**CONFIG["limits"], **NEEDED}.items():
+        hard = resource.getrlimit(getattr(resource, name))[1]
+        if hard != resource.RLIM_INFINITY and hard < value:
+            sys.exit(f"this process was started with {name} {hard}, programs need {value}: raise it (ulimit)")
+    needed = NEEDED["RLIMIT_NOFILE"]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 def serve():
     global TEMPLATE
     CONFIG.update(json.loads(sys.stdin.buffer.readline()))
+    check_own_limits()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ROLES.update({"run": run_program, "scan": scan, "candidate": candidate_side, "tests": tests_side, "probe": probe})
     gc.collect()

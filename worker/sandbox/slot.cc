@@ -41,6 +41,8 @@ Json Config(const std::string& filter) {
   return {{"filter", Base64(filter)},
           {"limits",
            {{"RLIMIT_AS", 4096 * kMiB},
+            {"RLIMIT_DATA", 4096 * kMiB},
+            {"RLIMIT_STACK", 8 * kMiB},  // how deep a recursion can go: everywhere the same
             {"RLIMIT_NPROC", 64},
             {"RLIMIT_FSIZE", 48 * kMiB},
             {"RLIMIT_NOFILE", 128},

@@ -235,7 +235,9 @@ TEST(Scan, FindsWhatPlainProgramsDoNotUse) {
                             "if __name__ == '__main__':\n    pass\ndef f(x): return type(x) is int",
                             "class A: pass\nclass B(A): pass\nclass E(ValueError): pass\ndef f(x): return B() and x",
                             "def f(x):\n    check = x\n    return check",
-                            "from itertools import *\ndef f(x): return list(chain.from_iterable(x))"}) {
+                            "from itertools import *\ndef f(x): return list(chain.from_iterable(x))",
+                            "class E(ValueError):\n    def __init__(self, x): super().__init__(x)\n"
+                            "class F(E):\n    def __init__(self, x): E.__init__(self, x)\ndef f(x): return x.copy()"}) {
     EXPECT_THAT(findings(plain), ::testing::IsEmpty()) << plain;
   }
   for (const char* odd :
@@ -293,7 +295,20 @@ TEST(Scan, FindsWhatPlainProgramsDoNotUse) {
         "def f(x): return check(x)",
         "import math\nmath = 1",
         "class math:\n    def fabs(x): return 0",
-        "import statistics as math"}) {
+        "import statistics as math",
+        "from collections import Counter\nkind = Counter.copy(int)",
+        "from collections import Counter\nkinds = map(Counter.copy, [int])",
+        "from fractions import Fraction\ndef g(ValueError):\n    class A(ValueError): pass\ng(Fraction)",
+        "from fractions import *\ndef g():\n    class Fraction: pass\nclass A(Fraction): pass",
+        "def g():\n    class float: pass\nclass A(float): pass",
+        "from collections.abc import KeysView\nx = KeysView([1, 1])",
+        "import collections.abc\nx = collections.abc.Mapping.keys([1, 1])",
+        "import typing\nx = typing.Mapping.keys([1, 1])",
+        "from collections import OrderedDict\nd = OrderedDict()\ndict.update(d, {1: 2})",
+        "import typing\nd = typing.OrderedDict()",
+        "import typing\ntyping.Optional.__init__(len)",
+        "import math\nmath.__init__('m')",
+        "def g(super):\n    super().__init__(len)"}) {
     EXPECT_THAT(findings(odd), ::testing::Not(::testing::IsEmpty())) << odd;
   }
 }
@@ -341,6 +356,27 @@ TEST(SelfTest, NamesTheLimitThatDoesNotHold) {
   // What can't be set up is the sandbox's failure, in its own words.
   EXPECT_THAT(message([](SlotSetup& s) { Configure(s, [](nlohmann::json& c) { c["filter"] = "BgAAAAAA"; }); }),
               HasSubstr("broken"));
+}
+
+// Programs can't be given what this process was not: said at once, with the limit's name, not as limits that don't
+// hold.
+TEST(SelfTest, NamesTheLimitThatThisProcessHas) {
+  const auto started_with = [](const std::string& limit) {
+    return SelfTestOf([&](SlotSetup& setup) {
+      const std::vector<std::string> prlimit = {"prlimit", limit, "--"};
+      setup.child.argv.insert(setup.child.argv.begin(), prlimit.begin(), prlimit.end());
+    });
+  };
+  for (const auto& [limit, name] :
+       {std::pair("--as=1000000000", "RLIMIT_AS 1000000000"), std::pair("--fsize=1000000", "RLIMIT_FSIZE 1000000"),
+        std::pair("--nofile=100", "RLIMIT_NOFILE 100"), std::pair("--cpu=100", "RLIMIT_CPU 100")}) {
+    const absl::Status status = started_with(limit);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(fmt::format("started with {}, programs need ", name)));
+    EXPECT_THAT(std::string(status.message()), ::testing::EndsWith("raise it (ulimit)"));
+  }
+  const absl::Status soft = started_with("--nofile=64:4096");
+  EXPECT_TRUE(soft.ok()) << soft;
 }
 
 // Limits on processes don't bind root, whatever bubblewrap calls it.
