@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 #include "common/errors.h"
@@ -26,22 +27,22 @@ absl::Status WriteAll(int fd, std::string_view contents, const std::string& path
   return absl::OkStatus();
 }
 
-// A new file beside `path` that nobody else has open. Not mkstemp: its 0600 would ignore the umask.
-absl::StatusOr<std::pair<UniqueFd, std::string>> OpenTemporary(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+// "" for the working directory, else with the slash at its end.
+std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+// A name beside `path` that `make` (errno, 0: made) has made and nobody had before.
+absl::StatusOr<std::string> NewName(const std::string& path, const std::function<int(const char*)>& make) {
+  const std::string folder = FolderOf(path);
   for (int n = 0;; n++) {
-    std::string temporary = fmt::format("{}.{}.tmp.{}.{}", folder, name, getpid(), n);
-    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) return std::make_pair(UniqueFd(fd), std::move(temporary));
-    if (errno != EEXIST && errno != EINTR) return ErrnoStatus(path, "create", errno);
+    std::string name = fmt::format("{}.{}.tmp.{}.{}", folder, path.substr(folder.size()), getpid(), n);
+    const int error = make(name.c_str());
+    if (error == 0) return name;
+    if (error != EEXIST && error != EINTR) return ErrnoStatus(path, "create", error);
   }
 }
 
 absl::Status SyncFolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string folder = path.find('/') == std::string::npos ? "." : FolderOf(path);
   const UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(folder, "open", errno);
   // Some network file systems refuse fsync of a folder with EINVAL; the rename itself has happened.
@@ -56,6 +57,34 @@ absl::Status FillTemporary(int fd, std::string_view contents, const std::string&
   if (fsync(fd) != 0) return ErrnoStatus(path, "fsync", errno);
   IHA_FAULT_POINT("file.write.before_rename");
   return absl::OkStatus();
+}
+
+// In a file that has no name before it is whole: a crash leaves nothing. nullopt where the file system has no such
+// files or gives them no name.
+absl::StatusOr<std::optional<std::string>> WriteNameless(std::string_view contents, const std::string& path,
+                                                         const struct stat* old) {
+  const std::string folder = FolderOf(path);
+  const UniqueFd fd(open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
+  if (!fd.valid()) return std::nullopt;
+  IHA_RETURN_IF_ERROR(FillTemporary(fd.get(), contents, path, old));
+  const std::string here = fmt::format("/proc/self/fd/{}", fd.get());
+  absl::StatusOr<std::string> name = NewName(path, [&](const char* to) {
+    return linkat(AT_FDCWD, here.c_str(), AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  });
+  return name.ok() ? std::optional(*std::move(name)) : std::nullopt;
+}
+
+absl::StatusOr<std::string> WriteNamed(std::string_view contents, const std::string& path, const struct stat* old) {
+  UniqueFd fd;
+  IHA_ASSIGN_OR_RETURN(std::string name, NewName(path, [&](const char* to) {
+                         fd = UniqueFd(open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+                         return fd.valid() ? 0 : errno;  // not mkstemp: its 0600 would ignore the umask
+                       }));
+  if (absl::Status status = FillTemporary(fd.get(), contents, path, old); !status.ok()) {
+    unlink(name.c_str());
+    return status;
+  }
+  return name;
 }
 
 }  // namespace
@@ -164,12 +193,14 @@ absl::Status WriteFileAtomic(const std::string& path, std::string_view contents)
   if (replaces && !S_ISREG(old.st_mode)) {
     return InvalidArgument("{}: is not a regular file, expected a file to replace or a new name", path);
   }
-  IHA_ASSIGN_OR_RETURN(auto opened, OpenTemporary(path));
-  auto& [fd, temporary] = opened;
-  absl::Status status = FillTemporary(fd.get(), contents, path, replaces ? &old : nullptr);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus(path, "rename", errno);
-  if (!status.ok()) {
-    unlink(temporary.c_str());
+  const struct stat* const permissions = replaces ? &old : nullptr;
+  IHA_ASSIGN_OR_RETURN(std::optional<std::string> temporary, WriteNameless(contents, path, permissions));
+  if (!temporary.has_value()) {
+    IHA_ASSIGN_OR_RETURN(temporary, WriteNamed(contents, path, permissions));
+  }
+  if (rename(temporary->c_str(), path.c_str()) != 0) {
+    const absl::Status status = ErrnoStatus(path, "rename", errno);
+    unlink(temporary->c_str());
     return status;
   }
   IHA_FAULT_POINT("file.write.after_rename");

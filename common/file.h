@@ -50,8 +50,8 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int64_t max
 absl::StatusOr<std::string> ReadSecret(const std::string& path);
 
 // Replaces `path` as one step: a temporary file beside it, fsync, rename, fsync of the folder. On an error the old file
-// is untouched and the temporary one removed; a crash can leave `.NAME.tmp.PID.N` behind. Refuses to replace anything
-// but a regular file. Permissions: those of the file it replaces, else 0666 less the umask.
+// is untouched and nothing else left; a crash can leave `.NAME.tmp.PID.N` where files need names (NFS). Refuses to
+// replace anything but a regular file. Permissions: those of the file it replaces, else 0666 less the umask.
 absl::Status WriteFileAtomic(const std::string& path, std::string_view contents);
 
 // Makes `path` and its missing parents (mode 0777 less the umask); OK if it is a folder already.

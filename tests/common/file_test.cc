@@ -102,6 +102,8 @@ TEST(FileDeathTest, CrashLeavesOldOrNew) {
   };
   EXPECT_EXIT(write_with("file.write.before_rename:kill"), ::testing::KilledBySignal(SIGKILL), "");
   EXPECT_EQ(*ReadFile(path), "old");
+  // Nor a temporary file: on this file system it has no name until it is whole.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), std::filesystem::directory_iterator()), 1);
   EXPECT_EXIT(write_with("file.write.after_rename:kill"), ::testing::KilledBySignal(SIGKILL), "");
   EXPECT_EQ(*ReadFile(path), "new");
 }
