@@ -272,7 +272,8 @@ std::string HalveBackslashes(string_view text) {
     if (text[i] != '\\') continue;
     size_t end = i;
     while (end < text.size() && text[end] == '\\') ++end;
-    if (end < text.size() && IsAsciiLetter(text[end])) (end - i == 1 ? singles : doubles) += 1;
+    const bool command = end < text.size() && (IsAsciiLetter(text[end]) || text[end] == '!' || text[end] == '$');
+    if (command) (end - i == 1 ? singles : doubles) += 1;
     i = end;
   }
   if (doubles == 0 || singles > 0) return std::string(text);
@@ -307,7 +308,7 @@ std::string CleanAnswer(string_view raw) {
       out += ' ';
       ++i;
     } else if (const string_view three = text.substr(i, 3);
-               three == "{.}" || three == "{-}" || three == "{+}" || three == "{=}") {
+               three == "{.}" || three == "{-}" || three == "{+}" || three == "{=}" || three == "{:}") {
       out += three[1];
       i += 3;
     } else if (static_cast<unsigned char>(c) < 0x80) {

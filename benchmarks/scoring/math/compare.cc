@@ -7,6 +7,14 @@ namespace {
 
 constexpr int kMaxCompareDepth = 40;
 
+// "all odd integers" are "odd integers", an "even function" is "even".
+std::string SaidKey(const std::string& text) {
+  std::string key = TextKey(text);
+  if (key.starts_with("all ")) key.erase(0, 4);
+  if (key.ends_with(" function")) key.erase(key.size() - 9);
+  return key;
+}
+
 }  // namespace
 
 Result Comparer::Compare(Ref a, Ref b) {
@@ -21,6 +29,9 @@ Result Comparer::Compare(Ref a, Ref b) {
   } const guard(depth_);
 
   if (auto domains = CompareDomains(a, b)) return *std::move(domains);
+  if (depth_ == 1) {  // whole answers
+    if (auto families = CompareFamilies(a, b)) return *std::move(families);
+  }
   if (auto region = CompareRegions(a, b)) return *std::move(region);
   const bool left_relation = tree_.Is(a, Kind::kRelation);
   const bool right_relation = tree_.Is(b, Kind::kRelation);
@@ -43,7 +54,7 @@ Result Comparer::Compare(Ref a, Ref b) {
   if (tree_.Is(a, Kind::kText) || tree_.Is(b, Kind::kText)) {
     // "\text{HHT}" is the name HHT.
     const auto word = [&](Ref ref) { return tree_.Is(ref, Kind::kText) || tree_.Is(ref, Kind::kSymbol); };
-    const bool same = word(a) && word(b) && TextKey(tree_[a].text) == TextKey(tree_[b].text);
+    const bool same = word(a) && word(b) && SaidKey(tree_[a].text) == SaidKey(tree_[b].text);
     return same ? Equal("text") : Different("text");
   }
   if (auto special = CompareSpecial(a, b)) return *std::move(special);

@@ -118,6 +118,7 @@ class Comparer {
   std::vector<Ref> CellsOf(Ref rows) const;
   Result CompareCases(const Node& x, const Node& y);
   std::optional<Result> CompareMatrices(Ref a, Ref b);
+  Ref Remainder(Ref mod);
   Result CompareRatios(Ref a, Ref b);
   Result CompareBig(Ref a, Ref b);
   Result CompareBuilders(Ref a, Ref b);
@@ -140,6 +141,7 @@ class Comparer {
   };
   Stated WithoutDomains(Ref ref);
   Ref WithParameterOf(const Stated& stated, Ref value);
+  std::optional<Result> CompareFamilies(Ref a, Ref b);
   std::optional<Result> CompareDomains(Ref a, Ref b);
   std::vector<Ref> WithoutDots(const std::vector<Ref>& kids);
   Ref WithPrimes(Ref ref, std::set<std::string>& variables);

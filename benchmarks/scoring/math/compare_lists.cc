@@ -210,6 +210,15 @@ Ref Comparer::AsCollection(Ref ref, Ref other) {
   const bool point = node.kind == Kind::kApply && node.kids.size() > 1 && node.text.size() == 1 &&
                      node.text[0] >= 'A' && node.text[0] <= 'Z' && tree_.Is(other, Kind::kBracket);
   if (point) return tree_.New(Kind::kBracket, "()", node.kids);
+  // "-1 \le x \le 1, x \in \mathbb{Z}" beside numbers: those that it allows.
+  if (node.kind == Kind::kList && node.kids.size() == 2) {
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Node& domain = tree_[node.kids[i]];
+      if (domain.kind != Kind::kRelation || domain.text != "e") continue;
+      const Ref numbers = WholeNumbers(tree_.New(Kind::kSetBuilder, "", {node.kids[i], node.kids[1 - i]}));
+      if (numbers != kNoRef) return numbers;
+    }
+  }
   const Ref value = tree_.Is(other, Kind::kList) ? ValueOf(ref) : kNoRef;
   return value != kNoRef && (tree_.Is(value, Kind::kBracket) || tree_.Is(value, Kind::kSet)) ? value : ref;
 }
@@ -362,6 +371,18 @@ Result Comparer::CompareBuilders(Ref a, Ref b) {
 }
 
 // Ratios, times, dates, residues, set-builders and unions that are no regions; nullopt for anything else.
+// 1 of "7 \bmod 3"; kNoRef where not both are whole numbers.
+Ref Comparer::Remainder(Ref mod) {
+  const Node node = tree_[mod];
+  if (!tree_.Is(node.kids[0], Kind::kNumber) || !tree_.Is(node.kids[1], Kind::kNumber)) return kNoRef;
+  const Rational value = tree_[node.kids[0]].value;
+  const Rational modulus = tree_[node.kids[1]].value;
+  if (!value.IsInteger() || !modulus.IsInteger() || modulus.Sign() <= 0) return kNoRef;
+  Rational rest;
+  fmpz_fdiv_r(fmpq_numref(rest.mutable_raw()), fmpq_numref(value.raw()), fmpq_numref(modulus.raw()));
+  return tree_.Number(rest);
+}
+
 std::optional<Result> Comparer::CompareSpecial(Ref a, Ref b) {
   const Node x = tree_[a];
   const Node y = tree_[b];
@@ -395,7 +416,12 @@ std::optional<Result> Comparer::CompareSpecial(Ref a, Ref b) {
   }
   if (either(Kind::kRatio)) return CompareRatios(a, b);
   if (either(Kind::kMod)) {
-    if (x.kind != y.kind) return Compare(x.kind == Kind::kMod ? x.kids[0] : a, y.kind == Kind::kMod ? y.kids[0] : b);
+    if (x.kind != y.kind) {
+      const bool left = x.kind == Kind::kMod;
+      const Ref rest = Remainder(left ? a : b);  // "7 \bmod 3" is 1
+      if (rest != kNoRef && tree_.Key(rest) == tree_.Key(left ? b : a)) return Equal("residue");
+      return Compare(left ? x.kids[0] : a, left ? b : y.kids[0]);
+    }
     const Result modulus = CompareValues(x.kids[1], y.kids[1]);
     if (modulus.outcome != MathOutcome::kEqual) return modulus;
     const Ref quotient = tree_.Div(tree_.Sub(x.kids[0], y.kids[0]), x.kids[1]);

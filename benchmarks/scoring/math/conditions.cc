@@ -65,8 +65,15 @@ Ref Comparer::WithParameterOf(const Stated& stated, Ref value) {
   const Ref parameter = tree_[stated.domains[0]].kids[0];
   std::set<std::string> here;
   std::set<std::string> there;
-  CollectSymbols(tree_, value, here);
-  CollectSymbols(tree_, stated.value, there);
+  // Not the name in front of "=": "x = n\pi".
+  const auto said = [&](Ref ref) {
+    const Node& node = tree_[ref];
+    const bool named = node.kind == Kind::kRelation && node.text == "=" && node.kids.size() == 2 &&
+                       tree_.Is(node.kids[0], Kind::kSymbol);
+    return named ? node.kids[1] : ref;
+  };
+  CollectSymbols(tree_, said(value), here);
+  CollectSymbols(tree_, said(stated.value), there);
   if (here.contains(tree_[parameter].text)) return value;
   std::erase_if(here, [&](const std::string& name) { return there.contains(name); });
   return here.size() == 1 ? tree_.Substitute(value, *here.begin(), parameter) : value;
@@ -98,6 +105,81 @@ std::optional<Result> Comparer::CompareDomains(Ref a, Ref b) {
   const bool full = x.value == kNoRef || y.value == kNoRef;
   Result result = full ? Undecided("budget: nodes") : Compare(x.value, y.value);
   if (result.outcome == MathOutcome::kEqual) result.rule = "domain: " + result.rule;
+  return result;
+}
+
+namespace {
+
+// A letter that names constants of a family of functions: C, c, K, k, A, B, C_1, c_2.
+bool NamesConstant(const std::string& name) {
+  const bool letter = std::string_view("CcKkAB").find(name[0]) != std::string_view::npos;
+  return letter && (name.size() == 1 || (name.size() == 3 && name[1] == '_' && name[2] >= '0' && name[2] <= '9'));
+}
+
+// n of a term with n\pi or n degrees in it: a whole number of periods.
+bool CountsPeriods(const Tree& tree, Ref ref, const std::string& letter) {
+  const Node& node = tree[ref];
+  if (node.kind == Kind::kMul && Occurs(tree, ref, letter)) {
+    return std::any_of(node.kids.begin(), node.kids.end(),
+                       [&](Ref kid) { return tree.IsConstant(kid, "pi") || tree.Is(kid, Kind::kDegree); });
+  }
+  return std::any_of(node.kids.begin(), node.kids.end(), [&](Ref kid) { return CountsPeriods(tree, kid, letter); });
+}
+
+// "y = C e^x", "f(x) = cx", "\\sin x + C": a function of a letter that both sides have.
+bool IsFamily(const Tree& tree, Ref ref) {
+  const Node& node = tree[ref];
+  if (node.kind == Kind::kRelation && node.text == "=" && node.kids.size() == 2) {
+    return tree.Is(node.kids[0], Kind::kApply) ||
+           (tree.Is(node.kids[0], Kind::kSymbol) && tree[node.kids[0]].text == "y" && Occurs(tree, node.kids[1], "x"));
+  }
+  return node.kind == Kind::kAdd && (Occurs(tree, ref, "x") || Occurs(tree, ref, "t")) &&
+         std::any_of(node.kids.begin(), node.kids.end(), [&](Ref kid) {
+           return tree.Is(kid, Kind::kSymbol) && NamesConstant(tree[kid].text) && tree[kid].text[0] != 'A' &&
+                  tree[kid].text[0] != 'B' && tree[kid].text[0] != 'k';
+         });
+}
+
+}  // namespace
+
+// The constants of a family of functions, and the whole number of periods of an angle, may have any name (rule
+// `domain`); nullopt where none would be renamed.
+std::optional<Result> Comparer::CompareFamilies(Ref a, Ref b) {
+  std::set<std::string> left;
+  std::set<std::string> right;
+  CollectSymbols(tree_, a, left);
+  CollectSymbols(tree_, b, right);
+  const std::set<std::string> all = left;
+  std::erase_if(left, [&](const std::string& name) { return right.contains(name); });
+  std::erase_if(right, [&](const std::string& name) { return all.contains(name); });
+  left.erase("x");  // "x = k\pi" beside "n\pi"
+  right.erase("x");
+  if (left.empty() || left.size() != right.size() || left.size() > 3) return std::nullopt;
+  const auto constants = [](const std::set<std::string>& names) {
+    return std::all_of(names.begin(), names.end(), NamesConstant);
+  };
+  const auto letters = [](const std::set<std::string>& names) {
+    return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+      return NamesConstant(name) || (name.size() == 1 && name != "x" && name != "y" && name != "t");
+    });
+  };
+  const bool family = IsFamily(tree_, a) && IsFamily(tree_, b) && (constants(left) || constants(right)) &&
+                      letters(left) && letters(right);
+  const bool periods = left.size() == 1 && letters(left) && letters(right) && CountsPeriods(tree_, a, *left.begin()) &&
+                       CountsPeriods(tree_, b, *right.begin());
+  if (!family && !periods) return std::nullopt;
+  std::vector<std::string> names(left.begin(), left.end());
+  Result result = Different("domain");
+  do {
+    Ref renamed = b;
+    size_t i = 0;
+    for (const std::string& name : right) {
+      renamed = tree_.Substitute(renamed, name, tree_.New(Kind::kSymbol, names[i++], {}));
+    }
+    if (renamed == kNoRef) return Undecided("budget: nodes");
+    result = Compare(a, renamed);
+    if (result.outcome == MathOutcome::kEqual) result.rule = "domain: " + result.rule;
+  } while (result.outcome != MathOutcome::kEqual && std::next_permutation(names.begin(), names.end()));
   return result;
 }
 

@@ -93,11 +93,12 @@ std::optional<std::string> DomainInWords(string_view tail) {
   std::string set;
   bool positive = false;
   bool not_negative = false;
+  bool several = false;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string lower = LowerAscii(words[i]);
     const bool article = (lower == "a" || lower == "an") && i + 1 < words.size() && words[i + 1].size() > 1;
     if (words[i].size() == 1 && !article) {
-      if (!name.empty()) return std::nullopt;
+      several = several || !name.empty();
       name = words[i];
     } else if (Among(lower, {"integer", "integers"})) {
       set = "Z";
@@ -109,13 +110,25 @@ std::optional<std::string> DomainInWords(string_view tail) {
       not_negative = true;
     } else if (!article &&
                !Among(lower, {"is", "are", "any", "some", "all", "every", "arbitrary", "number", "numbers", "constant",
-                              "constants", "value", "values", "of", "the", "fixed", "denotes"})) {
+                              "constants", "value", "values", "of", "the", "fixed", "denotes", "and"})) {
       return std::nullopt;
     }
   }
   if (set.empty()) return positive || not_negative ? std::nullopt : std::optional<std::string>("");
-  if (name.empty()) return std::nullopt;
+  if (name.empty() || several) return std::nullopt;
   return name + " \\in \\mathbb{" + set + "}" + (positive ? "^{+}" : not_negative ? "_{\\ge 0}" : "");
+}
+
+// "n is the number of sides": what a letter stands for.
+bool Describes(string_view tail) {
+  std::string plain = LowerAscii(tail);
+  std::erase_if(plain, [](char c) { return c == '{' || c == '}'; });
+  const string_view text = TrimSpaces(plain);
+  const size_t verb = text.find_first_of(' ');
+  if (verb != 1 || !IsAsciiLetter(text[0])) return false;
+  const string_view rest = TrimSpaces(text.substr(verb));
+  const bool says = rest.starts_with("is the ") || rest.starts_with("denotes the ") || rest.starts_with("represents ");
+  return says && std::all_of(rest.begin(), rest.end(), [](char c) { return IsAsciiLetter(c) || c == ' ' || c == '.'; });
 }
 
 }  // namespace
@@ -143,7 +156,7 @@ void DomainsAsList(std::string& text) {
     if (head.empty() || text.size() - at > kLongestDomain || ShapeOf(head).prose > 0) return;
     const std::string tail = PlainTail(string_view(text).substr(at + marker.size()));
     std::optional<std::string> domain = Membership(tail);
-    if (domain->empty()) domain = DomainInWords(tail);
+    if (domain->empty()) domain = Describes(tail) ? "" : DomainInWords(tail);
     if (!domain.has_value()) return;
     text = head + (domain->empty() ? "" : ", " + *domain);
     return;

@@ -73,6 +73,11 @@ Marks MarksOf(string_view text) {
       equals(i, 1);
     } else if (depth == 0 && string_view("<>,;$").find(c) != kNone) {
       marks.other = true;
+    } else if (depth == 0 && IsAsciiLetter(c)) {
+      size_t end = i + 1;
+      while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+      marks.other = marks.other || (end > i + 1 && IsConnective(text.substr(i, end - i)));  // "x = 4 or x = -4"
+      i = end - 1;
     }
   }
   return marks;
@@ -143,7 +148,9 @@ Equation EquationOf(string_view text) {
   const string_view left = TrimSpaces(formula.substr(0, marks.before[0]));
   const bool call = left.size() > 3 && IsAsciiLetter(left[0]) && left[1] == '(' && left.back() == ')';
   const bool tuple = left.starts_with('(') && left.ends_with(')');
-  const bool name = !left.empty() && left.size() < 6 && left.find_first_of("+-*/^0123456789") == kNone;
+  const bool indexed = left.size() > 2 && IsAsciiLetter(left[0]) && left[1] == '_';  // "x_1"
+  const bool name = !left.empty() && ((left.size() < 6 && left.find_first_of("+-*/^0123456789") == kNone) ||
+                                      (indexed && left.size() < 8 && left.find_first_of("+-*/^") == kNone));
   return name || call || tuple ? Equation::kNamed : Equation::kOther;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace iha::scoring::math {
 
@@ -26,6 +27,15 @@ struct Phrase {
   size_t begin = 0;
   size_t end = 0;
 };
+// A text without the marks around its bold words ("**12**"), and where those words stand in it.
+struct Emphasis {
+  std::string text;
+  std::vector<Phrase> spans;
+};
+Emphasis WithoutBold(std::string_view text);
+// What the last line puts in bold type as its answer: "he walked **200 meters** in 5 minutes", "it is a **parabola**";
+// "" for a heading, and where the line goes on to another value.
+std::string_view SaidInBold(const Emphasis& emphasis);
 // The last answer phrase of `lower` (text in lower case) that begins at or behind `from` and in front of `before`.
 std::optional<Phrase> LastPhrase(std::string_view lower, bool strong, size_t from, size_t before);
 // The last number in front of `limit`, with its sign, marks and percent sign.
@@ -39,6 +49,15 @@ Phrase AroundNumber(std::string_view text, Phrase number);
 // The last mathematics that plain text states between `from` and `limit`, which is the last number with what belongs to
 // it: "2√3", "f(x) = x^2 + 1", "[2, 5)", "March 5, 2020", "3 to 2", "1, 2, and 3"; of "16 - 3 - 4 = 9" the result.
 std::optional<Phrase> LastPlain(std::string_view text, size_t from, size_t limit);
+// What joins two answers into one list: blanks, "$", punctuation, math delimiters, \quad, bullets, "and", "or".
+bool OnlyJoins(std::string_view gap);
+// The items of a list of lines as a list in one line.
+std::string InOneLine(std::string_view text);
+// "- 1", "- 2" or "1. $x = 1$", "2. $x = 2$" below each other at the start of a text, in one line; ""
+// for anything else.
+std::string ListedBelow(std::string_view text);
+// Whether a text ends in front of the values of a reason: "Since $a_1 = 2$ and $d = 3$, $a_2 = 5$".
+bool GivesReason(std::string_view before);
 // A value in several units that `text` begins with ("2 hours and 30 minutes in total"), "" for none.
 std::string_view LeadingQuantity(std::string_view text);
 // Such a value that ends with the unit of the number that ends at `number_end`; "" for none.

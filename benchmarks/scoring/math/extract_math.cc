@@ -38,51 +38,6 @@ string_view Strip(string_view text) {
   return text;
 }
 
-// What joins two answers into one list: blanks, "$", punctuation, math delimiters, \quad, "and", "or".
-bool OnlyJoins(string_view gap) {
-  if (gap.size() > 60) return false;
-  for (size_t i = 0; i < gap.size();) {
-    const string_view rest = gap.substr(i);
-    size_t length = 0;
-    for (const string_view word : {"\\text{and}",
-                                   "\\text{ and }",
-                                   "\\text{or}",
-                                   "\\text{ or }",
-                                   "\\qquad",
-                                   "\\quad",
-                                   "\\text{, and }",
-                                   "and",
-                                   "or",
-                                   "\\(",
-                                   "\\)",
-                                   "\\[",
-                                   "\\]",
-                                   "\\,",
-                                   "\\;",
-                                   "\\ ",
-                                   "\\!",
-                                   "\\:",
-                                   "\\text{ and}",
-                                   "\\text{and }",
-                                   "或",
-                                   "和",
-                                   "或者",
-                                   "ou ",
-                                   "et ",
-                                   "und ",
-                                   "oder ",
-                                   "y ",
-                                   "или ",
-                                   "и "}) {
-      if (rest.starts_with(word)) length = std::max(length, word.size());
-    }
-    if (length == 0 && (IsAsciiSpace(rest[0]) || string_view("$,;.&*").find(rest[0]) != kNone)) length = 1;
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
-}
-
 // The last box whose braces balance without the escaped ones, else with them.
 std::optional<Boxed> LastBox(string_view text, size_t limit) {
   const auto box = LastBoxed(text, limit, true);
@@ -235,7 +190,8 @@ std::string LastExpression(string_view text) {
            segments[first].begin > segments[first - 1].end + 1 && lists(segments[first - 1], segments[first])) {
       --first;
     }
-    return std::string(text.substr(segments[first].begin, segments[last].end - segments[first].begin));
+    if (GivesReason(text.substr(0, segments[first].begin))) first = last;
+    return InOneLine(text.substr(segments[first].begin, segments[last].end - segments[first].begin));
   }
   if (number.has_value()) {
     return std::string(text.substr(number->begin, number->end - number->begin));
@@ -303,9 +259,19 @@ std::string CurrencyNumber(string_view sentence) {
   return "";
 }
 
+// "12!" at the end of a sentence is no factorial.
+string_view WithoutExclamation(string_view sentence) {
+  while (sentence.size() > 1 && sentence.ends_with('!')) sentence.remove_suffix(1);
+  return sentence;
+}
+
 // What is stated behind "the answer is".
 std::string FromStatement(string_view text) {
-  text = Strip(text.substr(0, 4 * kSentence));
+  const string_view stated = Strip(text.substr(0, 4 * kSentence));
+  const bool below = text.substr(0, static_cast<size_t>(stated.data() - text.data())).find('\n') != kNone;
+  text = stated;
+  if (std::string listed = ListedBelow(text); !listed.empty()) return listed;
+  if (below && text.starts_with("- ")) text.remove_prefix(2);  // a list of one
   if (const string_view quantity = LeadingQuantity(Sentence(text)); !quantity.empty()) return std::string(quantity);
   const std::vector<Segment> segments = MathSegments(text);
   if (!segments.empty() && segments[0].begin == 0) {
@@ -316,9 +282,9 @@ std::string FromStatement(string_view text) {
            text.substr(segments[last].end, segments[last + 1].begin - segments[last].end).find("\n\n") == kNone) {
       ++last;
     }
-    return std::string(text.substr(0, segments[last].end));
+    return InOneLine(text.substr(0, segments[last].end));
   }
-  const string_view sentence = Strip(Sentence(text));
+  const string_view sentence = WithoutExclamation(Strip(Sentence(text)));
   if (sentence.empty()) return "";
   const Shape shape = ShapeOf(sentence);
   if (IsRemark(sentence)) {
@@ -413,6 +379,27 @@ bool OpensSolution(string_view lower, size_t behind) {
   return lower.substr(0, behind).ends_with("solution:") && lower.size() - behind > kStatedSolution;
 }
 
+// What stands in front of "is the answer", "is our final answer" in its sentence.
+std::string StatedBefore(string_view text, string_view lower) {
+  const size_t offset = text.size() - lower.size();
+  size_t is = kNone;
+  for (const string_view phrase :
+       {" is the answer", " is the final answer", " is the correct answer", " is the required answer", " is our answer",
+        " is our final answer", " is the desired answer", " is therefore the answer"}) {
+    const size_t at = lower.rfind(phrase);
+    if (at != kNone && (is == kNone || at > is)) is = at;
+  }
+  if (is == kNone) return "";
+  const string_view before = text.substr(0, offset + is);
+  if (LowerAscii(before.substr(before.size() - std::min<size_t>(before.size(), 4))).ends_with("what")) return "";
+  size_t begin = before.rfind('\n') + 1;
+  for (const string_view stop : {". ", "? ", "! ", "\u3002"}) {
+    const size_t at = before.rfind(stop);
+    if (at != kNone) begin = std::max(begin, at + stop.size());
+  }
+  return LastExpression(before.substr(begin));
+}
+
 // What stands behind the last phrase at or behind `from` that says something. `lower` is the end of `text`.
 std::string Stated(string_view text, string_view lower, bool strong, size_t from) {
   const size_t offset = text.size() - lower.size();
@@ -425,7 +412,9 @@ std::string Stated(string_view text, string_view lower, bool strong, size_t from
   return "";
 }
 
-MathAnswer ExtractFrom(string_view text) {
+MathAnswer ExtractFrom(string_view raw) {
+  const Emphasis emphasis = WithoutBold(raw);
+  const string_view text = emphasis.text;
   const size_t offset = text.size() > kWindow ? text.size() - kWindow : 0;
   const auto boxes = LastBoxes(text);
   const std::string lower = LowerLetters(text.substr(offset));
@@ -441,8 +430,14 @@ MathAnswer ExtractFrom(string_view text) {
     if (!SaysNothing(rest) && !rest.starts_with('}')) return {std::string(rest), "unclosed box"};
   }
   if (std::string answer = Stated(text, lower, false, 0); !answer.empty()) return {std::move(answer), "answer is"};
-  const string_view plain = WithoutMarkdown(text);
+  if (std::string answer = StatedBefore(text, lower); !answer.empty()) return {std::move(answer), "answer is"};
+  const string_view plain = WithoutLead(WithoutMarkdown(text));
   if (const string_view said = SaidLast(plain); !said.empty()) return {std::string(said), "last sentence"};
+  const string_view bold = SaidInBold(emphasis);
+  if (!bold.empty() && bold.size() < plain.size() && !ShapeOf(bold).digits) {
+    const std::string value = LastExpression(bold);
+    return {value.empty() ? std::string(bold) : value, "last sentence"};
+  }
   if (IsWholeAnswer(plain) && !SaysNothing(plain)) {
     if (const string_view word = YesOrNo(plain); !word.empty()) return {std::string(word), "whole text"};
     if (const string_view said = SaidOf(plain); !said.empty()) return {std::string(said), "whole text"};
@@ -451,6 +446,7 @@ MathAnswer ExtractFrom(string_view text) {
   }
   const bool sentence = plain.find('\n') == kNone && plain.find(". ") == kNone;
   if (const string_view word = YesOrNo(plain); sentence && !word.empty()) return {std::string(word), "last sentence"};
+  if (std::string value = LastExpression(bold); !value.empty()) return {std::move(value), "last expression"};
   std::string last = LastExpression(WithoutAfterthought(WithoutDenials(WithoutDrawings(text))));
   if (SaysNothing(last)) last = ChineseFractionIn(text);
   if (SaysNothing(last)) last = LastCountInWords(text);

@@ -152,6 +152,11 @@ class PlainLine {
       while (at + n < end_ && IsAsciiDigit(text_[at + n])) ++n;
       return n;
     };
+    // "1.6e5"
+    const size_t exponent = end + (end + 1 < end_ && (text_[end + 1] == '-' || text_[end + 1] == '+') ? 2 : 1);
+    if (end < end_ && (text_[end] == 'e' || text_[end] == 'E') && digits(exponent) > 0) {
+      return Push(Mark::kNumber, i, exponent + digits(exponent), true);
+    }
     while (digits(i) <= 3 && end + 1 < end_ && text_[end] == ' ' && digits(end + 1) == 3 &&
            text_.substr(i, end - i).find_first_not_of("0123456789 ") == kNone) {
       end += 4;
@@ -281,6 +286,7 @@ class PlainLine {
         std::any_of(tokens_.begin() + static_cast<ptrdiff_t>(begin), tokens_.begin() + static_cast<ptrdiff_t>(end),
                     [](const Token& t) { return t.valued; });
     if (!valued) return std::nullopt;
+    if (tokens_[begin].begin > 0 && text_[tokens_[begin].begin - 1] == '^') return std::nullopt;  // "24 cm^3"
     // "10 digits of pi"
     const bool lone = begin + 1 == end && tokens_[begin].mark == Mark::kName;
     const string_view before = TrimSpaces(text_.substr(0, tokens_[begin].begin));
@@ -446,6 +452,16 @@ class PlainLine {
   std::vector<Token> tokens_;
 };
 
+// "1 million": with the word that multiplies the number that `run` ends in.
+Phrase WithMultiplier(string_view text, Phrase run) {
+  if (run.end == 0 || !IsAsciiDigit(text[run.end - 1]) || text.substr(run.end, 1) != " ") return run;
+  size_t end = run.end + 1;
+  while (end < text.size() && IsAsciiLetter(text[end])) ++end;
+  if (text.substr(end).starts_with('-')) return run;  // "5 hundred-dollar bills"
+  const auto multiplier = MultiplierOf(LowerAscii(text.substr(run.end + 1, end - run.end - 1)));
+  return multiplier.has_value() ? Phrase{run.begin, end} : run;
+}
+
 }  // namespace
 
 std::optional<Phrase> LastPlain(string_view text, size_t from, size_t limit) {
@@ -470,12 +486,12 @@ std::optional<Phrase> LastPlain(string_view text, size_t from, size_t limit) {
   const size_t end = std::min({text.find('\n', digit), digit + kLineBytes, limit});
   bool again = false;
   const auto run = PlainLine(text, begin, end).Last(again);
-  if (!number.has_value() || (again && run.has_value())) return run;
+  if (run.has_value() && (again || !number.has_value())) return WithMultiplier(text, *run);
+  if (!number.has_value()) return std::nullopt;
   const Phrase whole = AroundNumber(text, *number);
   if (whole.begin < number->begin || whole.end > number->end) return whole;
   // A number in a name ("x2") is in no expression.
-  if (!run.has_value() || run->end < number->end) return number;
-  return run;
+  return WithMultiplier(text, !run.has_value() || run->end < number->end ? *number : *run);
 }
 
 }  // namespace iha::scoring::math

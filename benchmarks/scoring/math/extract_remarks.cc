@@ -155,6 +155,7 @@ string_view SaidLast(string_view text) {
                                   "no such integers",
                                   "does not exist",
                                   "do not exist",
+                                  "diverges to infinity",
                                   "is undefined",
                                   "is not defined",
                                   "infinitely many solutions",
@@ -179,6 +180,7 @@ string_view SaidLast(string_view text) {
     return before.ends_with(std::string(" is") + std::string(link)) ||
            before.ends_with(std::string(" be") + std::string(link));
   };
+  if (before.ends_with(" is neither even nor")) return text.substr(lower.rfind("neither even"), 7);
   const bool day = is_behind("") || is_behind(" a") || is_behind(" on") || is_behind(" on a");
   if (WeekdayOf(word).has_value() && word.ends_with("day") && day) return said(word);
   return is_behind("") && (word == "odd" || word == "even" || word == "neither") ? said(word) : string_view();

@@ -133,12 +133,22 @@ string_view YesOrNo(string_view text) {
   while (end < text.size() && IsAsciiLetter(text[end])) ++end;
   const std::string word = LowerAscii(text.substr(0, end));
   const bool says = word == "yes" || word == "no" || word == "true" || word == "false";
-  return says && end < text.size() && string_view(",.;:").find(text[end]) != kNone ? text.substr(0, end)
-                                                                                   : string_view();
+  return says && end < text.size() && string_view(",.;:!").find(text[end]) != kNone ? text.substr(0, end)
+                                                                                    : string_view();
 }
 
 string_view SaidOf(string_view text) {
   while (!text.empty() && text.back() == '.') text.remove_suffix(1);
+  const std::string opening = LowerAscii(text.substr(0, 12));
+  for (const string_view lead : {"so, ", "so ", "thus, ", "thus ", "hence, ", "hence ", "therefore, ", "therefore "}) {
+    if (!opening.starts_with(lead)) continue;
+    text.remove_prefix(lead.size());
+    break;
+  }
+  const string_view last = text.substr(text.rfind(' ') + 1);
+  const bool short_text = std::count(text.begin(), text.end(), ' ') < 4 &&
+                          std::all_of(text.begin(), text.end(), [](char c) { return c == ' ' || IsAsciiLetter(c); });
+  if (short_text && last.size() < text.size() && (last == "converges" || last == "diverges")) return last;
   const size_t verb = text.rfind(" is ");
   if (verb == kNone) return "";
   for (size_t i = 0; i < text.size(); ++i) {
@@ -169,6 +179,21 @@ string_view WithoutMarkdown(string_view text) {
     }
   }
   return text;
+}
+
+string_view WithoutLead(string_view text) {
+  for (const string_view lead : {"A: ", "In ", "After ", "At "}) {
+    const size_t size = lead.size();
+    const bool value = text.size() > size && (IsAsciiDigit(text[size]) || text[size] == '$' || text[size] == '\\');
+    if (value && text.starts_with(lead) && text.find('\n') == kNone) return text.substr(size);
+  }
+  // "Total: 12"
+  const size_t colon = text.find(": ");
+  const bool label = colon != kNone && colon > 2 && text.find('\n') == kNone &&
+                     std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(colon),
+                                 [](char c) { return IsAsciiLetter(c) || c == ' '; });
+  const string_view value = label ? text.substr(colon + 2) : string_view();
+  return !value.empty() && value.find_first_not_of("0123456789.,/$%- ") == kNone ? value : text;
 }
 
 bool NumbersJoined(string_view text) {

@@ -44,6 +44,8 @@ std::string_view WithoutProofEnd(std::string_view text);
 std::string_view WithoutAfterthought(std::string_view text);
 // The last "二分之一" in a text; "" for none.
 std::string_view ChineseFractionIn(std::string_view text);
+// A short text without what leads to its value: "A: 7", "In 7 days".
+std::string_view WithoutLead(std::string_view text);
 // "3 to 2", "7 out of 10".
 bool NumbersJoined(std::string_view text);
 // The content of the last <answer>...</answer>, "" when there is none.

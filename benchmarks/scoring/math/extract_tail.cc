@@ -15,8 +15,14 @@ constexpr size_t kLongestAside = 200;
 constexpr size_t kLongestSentence = 600;
 
 // What opens a remark in brackets at the end of a text.
-constexpr std::array<string_view, 12> kAsides = {"since", "because", "check",  "note",   "as ",      "where",
-                                                 "which", "verify",  "verifi", "namely", "assuming", "not "};
+constexpr std::array<string_view, 18> kAsides = {"since",  "because", "check",     "note",       "as ",      "where",
+                                                 "which",  "verify",  "verifi",    "namely",     "assuming", "not ",
+                                                 "reject", "discard", "we reject", "we discard", "exclud",   "ignor"};
+// What says where a value is taken; whatever follows belongs to it.
+constexpr std::array<string_view, 14> kAttained = {
+    ", attained ",   " attained at",        " attained when", ", achieved ",      " achieved when",
+    ", occurring ",  ", which is attained", ", which occurs", ", with equality ", ", obtained ",
+    ", with slope ", ", with center ",      ", with radius ", ", with vertex "};
 // What leads a reason, or what the answer is not, behind the answer.
 constexpr std::array<string_view, 15> kTails = {", since ",      ", because ",   " because ",      " since ",
                                                 ", as ",         ", not ",       ", followed by ", ", rather than ",
@@ -73,6 +79,21 @@ bool GoesOn(string_view lower) {
   return std::any_of(kGoesOn.begin(), kGoesOn.end(), [&](string_view word) { return lower.find(word) != kNone; });
 }
 
+size_t AttainedTail(string_view lower) {
+  size_t cut = kNone;
+  for (const string_view tail : kAttained) cut = std::min(cut, lower.find(tail));
+  // " when x = 2 and y = 4"
+  for (size_t at = lower.find(" when "); at != kNone && at < cut; at = lower.find(" when ", at + 1)) {
+    const string_view rest = lower.substr(at + 6);
+    const size_t name = rest.starts_with('$') ? 1 : 0;
+    const size_t equals = rest.find('=');
+    const bool sets = equals != kNone && name < equals && IsAsciiLetter(rest[name]) &&
+                      TrimSpaces(rest.substr(name + 1, equals - name - 1)).empty();
+    if (sets) cut = at;
+  }
+  return cut != kNone && !GoesOn(lower.substr(cut + 1)) ? cut : kNone;
+}
+
 size_t WeakTail(string_view lower) {
   size_t cut = kNone;
   for (const string_view tail : kWeakTails) cut = std::min(cut, lower.find(tail));
@@ -92,7 +113,10 @@ size_t TailOf(string_view lower, bool weak) {
   if (!weak) {
     for (const string_view tail : kTails) cut = std::min(cut, lower.find(tail));
   }
-  if (cut == kNone) return kNone;
+  // "and since $x > 0$, $x = 4$"
+  const bool leads_on =
+      cut != kNone && (lower.substr(0, cut).ends_with("and") || lower.substr(0, cut).ends_with("but"));
+  if (cut == kNone || leads_on) return kNone;
   const string_view behind = lower.substr(cut + 1);
   const auto says = [&](string_view word) { return behind.find(word) != kNone; };
   const bool condition = lower.substr(cut).starts_with(" at ") || lower.substr(cut).starts_with(" when $");
@@ -115,12 +139,22 @@ string_view WithoutCheck(string_view text) {
   return text;
 }
 
+// What leads a sentence that only remarks on the value in front of it.
+constexpr std::array<string_view, 9> kNotes = {"Note that ",           "This is the smallest ", "This is the largest ",
+                                               "This is the least ",   "This is the greatest ", "This is the only ",
+                                               "This is the minimum ", "This is the maximum ",  "This is the first "};
+
 // "... = 16. Note that it is attained at (1, 3, 3, 9)."
 string_view WithoutNote(string_view text) {
-  const size_t note = std::max(text.rfind(" Note that ") + 1, text.rfind("\nNote that ") + 1);
-  if (note == 0 || text.size() - note > kLongestSentence) return text;
+  size_t note = 0;
+  for (const string_view lead : kNotes) {
+    const size_t at = text.rfind(lead);
+    if (at != kNone && at > 0 && IsAsciiSpace(text[at - 1])) note = std::max(note, at);
+  }
+  if (note == 0 || text.size() - note > kLongestSentence || text.find(':', note) != kNone) return text;
   const string_view before = TrimSpaces(text.substr(0, note));
-  const string_view line = before.substr(before.rfind('\n') + 1);
+  string_view line = before.substr(before.rfind('\n') + 1);
+  if (line == "\\]" || line == "$$") line = before;
   return HoldsValue(line) && !GoesOn(LowerAscii(text.substr(note))) ? text.substr(0, note) : text;
 }
 
@@ -176,8 +210,7 @@ string_view WithoutAfterthought(string_view text) {
   for (const string_view lead : {"since ", "because ", "as ", "if ", "when "}) {
     if (lower.starts_with(lead)) return text;
   }
-  for (const bool weak : {false, true}) {
-    const size_t cut = TailOf(lower, weak);
+  for (const size_t cut : {AttainedTail(lower), TailOf(lower, false), TailOf(lower, true)}) {
     if (cut == kNone) continue;
     const string_view before = sentence.substr(0, cut);
     const bool inside = std::count(before.begin(), before.end(), '$') % 2 == 1;

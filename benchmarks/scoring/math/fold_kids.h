@@ -21,4 +21,12 @@ std::optional<Value> FoldKids(const Node& node, Value start, const Read& read, c
   return total;
 }
 
+// A sum or product of quotients, by the Sum and Product of their own type; `constant` makes a polynomial of a number.
+template <class Quotient, class Constant, class Read>
+std::optional<Quotient> FoldQuotients(const Node& node, const Constant& constant, const Read& read) {
+  const bool sum = node.kind == Kind::kAdd;
+  const auto join = [sum](const Quotient& a, const Quotient& b) { return sum ? Sum(a, b) : Product(a, b); };
+  return FoldKids(node, Quotient{constant(Rational(sum ? 0 : 1)), constant(Rational(1))}, read, join);
+}
+
 }  // namespace iha::scoring::math

@@ -89,11 +89,13 @@ void AboutAsMark(std::string& text) {
       const size_t open = text.rfind('{', begin);
       const size_t command = open == kNone ? kNone : text.rfind('\\', open);
       const size_t close = text.find('}', end);
-      const bool inside = command != kNone && close != kNone &&
-                          string_view(text).substr(command).starts_with("\\text") &&
-                          SaysAbout(string_view(text).substr(open + 1, close - open - 1));
-      if (inside) {
-        text.replace(command, close + 1 - command, "\\approx ");
+      string_view words = command == kNone || close == kNone
+                              ? string_view()
+                              : TrimSpaces(string_view(text).substr(open + 1, close - open - 1));
+      const bool bracket = words.starts_with('(');
+      if (bracket) words.remove_prefix(1);
+      if (string_view(text).substr(std::min(command, text.size())).starts_with("\\text") && SaysAbout(words)) {
+        text.replace(command, close + 1 - command, bracket ? "(\\approx " : "\\approx ");
         from = command + 8;
         continue;
       }
@@ -359,16 +361,88 @@ void PlainBrackets(std::string& text) {
   }
 }
 
+// "\\Rightarrow x = 5", "=> x = 5": the arrow in front.
+void DropLeadingArrow(std::string& text) {
+  const size_t at = std::min(text.find_first_not_of(" $"), text.size());
+  for (const string_view arrow :
+       {"\\Rightarrow", "\\rightarrow", "\\implies", "\\to ", "\\therefore", "=>", "->", "\u21d2", "\u2192"}) {
+    if (!string_view(text).substr(at).starts_with(arrow)) continue;
+    text.erase(at, arrow.size());
+    return;
+  }
+}
+
+// "l: x + y = 1": the name of the line.
+void DropCurveName(std::string& text) {
+  const size_t at = std::min(text.find_first_not_of(" $"), text.size());
+  if (at + 1 >= text.size() || !IsAsciiLetter(text[at])) return;
+  const size_t colon = text.find_first_not_of(" ", at + 1);
+  if (colon == kNone || text[colon] != ':') return;
+  const size_t equals = text.find('=', colon);
+  if (equals == kNone || text.find(':', colon + 1) != kNone) return;
+  const string_view left = TrimSpaces(string_view(text).substr(colon + 1, equals - colon - 1));
+  if (left == "y" || left == "x" || left.find_first_of("+-^") != kNone) text.erase(at, colon + 1 - at);
+}
+
+// "\\phantom{0}5": the digit is not shown.
+void DropPhantoms(std::string& text) {
+  for (const string_view command : {"\\phantom{", "\\hphantom{"}) {
+    size_t at = text.find(command);
+    for (int i = 0; i < kMaxRewrites && at != kNone; ++i, at = text.find(command)) {
+      const size_t close = text.find('}', at);
+      if (close == kNone) return;
+      text.erase(at, close + 1 - at);
+    }
+  }
+}
+
+// "1) 2; 2) 3", "(a) 5, (b) 7": the marks of numbered parts, where a second one follows the first.
+void DropPartMarks(std::string& text) {
+  const size_t at = std::min(text.find_first_not_of(" $"), text.size());
+  const size_t bracket = at < text.size() && text[at] == '(' ? 1 : 0;
+  if (at + bracket + 2 >= text.size() || text[at + bracket + 1] != ')') return;
+  char part = text[at + bracket];
+  if (part != '1' && part != 'a') return;
+  std::string out;
+  size_t kept = at + bracket + 2;
+  for (++part;; ++part) {
+    const std::string mark = std::string(bracket == 1 ? "(" : "") + part + ") ";
+    const size_t next = text.find(mark, kept);
+    if (next == kNone) break;
+    const string_view item = TrimSpaces(string_view(text).substr(kept, next - kept));
+    if (item.empty()) return;
+    out += item;
+    if (item.back() != ',' && item.back() != ';') out += ",";
+    out += ' ';
+    kept = next + mark.size();
+  }
+  if (out.empty()) return;
+  text = out + text.substr(kept);
+  std::replace(text.begin(), text.end(), ';', ',');
+}
+
 // "minus 5", "7 out of 10", "2 & 3".
 void PlainWords(std::string& text) {
   for (const string_view word : {"minus ", "negative ", "Minus ", "Negative "}) {
     const size_t at = text.find(word);
     if (at == kNone || (at > 0 && IsAsciiLetter(text[at - 1]))) continue;
-    const size_t value = SkipBlanks(text, at + word.size());
-    if (value < text.size() && IsAsciiDigit(text[value])) text.replace(at, word.size(), "-");
+    size_t value = SkipBlanks(text, at + word.size());
+    const bool braced = value < text.size() && text[value] == '}' && text.substr(0, at).ends_with("\\text{");
+    if (braced) value = SkipBlanks(text, value + 1);
+    if (value >= text.size() || !IsAsciiDigit(text[value])) continue;
+    const size_t begin = braced ? at - 6 : at;
+    text.replace(begin, braced ? value - begin : word.size(), "-");
   }
   const size_t of = text.find(" out of ");
   if (of != kNone && of > 0 && IsAsciiDigit(text[of - 1]) && DigitsAt(text, of + 8) > 0) text.replace(of, 8, "/");
+  const size_t in = text.find(" in ");  // "1 in 4" as a whole
+  if (in != kNone && text.find_first_not_of(" $}.", in + 4 + DigitsAt(text, in + 4)) == kNone &&
+      DigitsAt(text, in + 4) > 0) {
+    const size_t before = text.find_last_not_of("0123456789", in - 1);
+    string_view lead = before == kNone ? string_view() : TrimSpaces(string_view(text).substr(0, before + 1));
+    if (lead.starts_with('$')) lead.remove_prefix(1);
+    if (before + 1 < in && (lead.empty() || lead == "\\text{")) text.replace(in, 4, "/");
+  }
   if (text.find(" & ") != kNone && text.find("\\begin") == kNone) Replace(text, " & ", " and ");
 }
 
@@ -385,12 +459,22 @@ std::string PlainMarkup(string_view raw) {
     DropRemark(text);
     BracketedPeriod(text);
   }
+  if (text.find("phantom{") != kNone) DropPhantoms(text);
+  DropLeadingArrow(text);
+  DropCurveName(text);
+  if (text.find(')') != kNone) DropPartMarks(text);
   DomainsAsList(text);
   DotsBehindDecimals(text);
   DottedPeriod(text);
   if (text.find('\xCC') != kNone) LinedDigits(text);
   Replace(text, "plus or minus ", "\\pm ");
   Replace(text, "Plus or minus ", "\\pm ");
+  for (const auto& [from, to] : {std::pair<string_view, string_view>{"\\lbrack", "["},
+                                 {"\\rbrack", "]"},
+                                 {"{\\,}", "\\,"},
+                                 {"\\uppi", "\\pi"}}) {
+    Replace(text, from, to);
+  }
   PlainTexForms(text);
   PlainBrackets(text);
   PlainWords(text);

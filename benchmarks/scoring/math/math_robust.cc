@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "benchmarks/scoring/math/clean.h"
 #include "benchmarks/scoring/math/compare.h"
 #include "benchmarks/scoring/math/dates.h"
@@ -32,13 +34,23 @@ struct Side {
 // are.
 std::string WithoutListText(std::string cleaned) {
   const std::string_view text = TrimSpaces(cleaned);
+  // "f \text{ is odd}"
+  if (text.size() > 2 && IsAsciiLetter(text[0]) && text.ends_with('}')) {
+    const std::string_view rest = TrimSpaces(text.substr(1));
+    for (const std::string_view word : {"even", "odd"}) {
+      if (rest == fmt::format("\\text{{ is {}}}", word)) return std::string(word);
+    }
+  }
   if (!text.starts_with("\\text{") || text.find('}') != text.size() - 1) return cleaned;
-  const std::string_view inside = text.substr(6, text.size() - 7);
+  std::string_view inside = text.substr(6, text.size() - 7);
+  for (const std::string_view tail : {" only", " wins", " will win", " can win", " always wins"}) {
+    if (inside.ends_with(tail)) inside.remove_suffix(tail.size());
+  }
   const bool list = inside.find(" and ") != std::string_view::npos || inside.find(" or ") != std::string_view::npos ||
                     inside.find(", ") != std::string_view::npos;
   if (const std::string_view word = YesOrNo(inside); !word.empty()) return std::string(word);
   if (const std::string_view said = SaidOf(inside); !said.empty()) return std::string(said);
-  return list ? std::string(inside) : cleaned;
+  return list || inside.size() + 7 < text.size() ? std::string(inside) : cleaned;
 }
 
 Side Read(Tree& tree, Comparer& comparer, const std::string& answer) {
@@ -144,10 +156,11 @@ class OtherReadings {
     }
     const Node& node = tree_[other.root];
     const Ref stated = node.kind == Kind::kRelation && node.text == "=" ? node.kids.back() : other.root;
-    if (side.plain.decimal_commas && (OneNumber(tree_, stated) || (bracketed && separated))) {
+    const bool pair = tree_.Is(side.root, Kind::kBracket);  // "(1, 2)" is no 1.2
+    if (side.plain.decimal_commas && ((OneNumber(tree_, stated) && !pair) || (bracketed && separated))) {
       out.emplace_back("commas: ", Again(side.cleaned, Commas::kDecimal));
     }
-    if (side.plain.ok && tree_.Is(other.root, Kind::kBracket)) {
+    if (side.plain.ok && (tree_.Is(stated, Kind::kBracket) || tree_.Is(other.root, Kind::kList))) {
       out.emplace_back("name = value: ", comparer_.TupleOfNames(side.plain.root));
     }
     if (tree_.Is(other.root, Kind::kDate)) {
@@ -228,8 +241,32 @@ std::optional<char> ChosenBy(std::string_view text, const MathAnswer& given) {
   return ExtractChoice(text);
 }
 
+// The day that the last sentence names, the "yes" or "no" that a text begins with, where the other side is one; "" for
+// anything else.
+std::string_view NamedAs(std::string_view text, std::string_view other) {
+  const std::string key = TextKey(other);
+  if (key == "yes" || key == "no" || key == "true" || key == "false") return YesOrNo(text);
+  if (!WeekdayOf(key).has_value()) return "";
+  text = text.substr(0, text.find_last_not_of(" .\n!*$") + 1);
+  const size_t stop = std::max(text.rfind(". ") + 1, text.rfind('\n') + 1);
+  for (size_t end = text.size(); end > stop;) {
+    size_t begin = end;
+    while (begin > stop && IsAsciiLetter(text[begin - 1])) --begin;
+    const std::string word = LowerAscii(text.substr(begin, end - begin));
+    if (word.ends_with("day") && WeekdayOf(word).has_value()) return text.substr(begin, end - begin);
+    end = begin == end ? end - 1 : begin;
+  }
+  return "";
+}
+
 // The solution of an equation is its last row, a last expression what it comes to where the other side is one value.
-MathAnswer Concluded(MathAnswer answer, const MathAnswer& other) {
+MathAnswer Concluded(MathAnswer answer, const MathAnswer& other, std::string_view text) {
+  if (answer.step == "last expression" || answer.step == "whole text" || !answer.found()) {
+    const Emphasis plain = WithoutBold(text);
+    if (const std::string_view named = NamedAs(plain.text, other.text); !named.empty()) {
+      return {std::string(named), "last sentence"};
+    }
+  }
   answer.text = LastRowOf(answer.text);
   if (answer.step == "last expression" && !IsRelation(other.text)) answer.text = std::string(ConclusionOf(answer.text));
   return answer;
@@ -296,7 +333,7 @@ MathAnswer GradedAnswer(std::string_view gold, std::string_view output) {
   MathAnswer given = ExtractMathAnswer(output);
   const MathAnswer expected = ExtractMathAnswer(gold);
   if (math::BareChoice(given.text).has_value() || !math::BareChoice(expected.text).has_value()) {
-    return math::Concluded(std::move(given), expected);
+    return math::Concluded(std::move(given), expected, output);
   }
   if (const auto letter = math::ChosenBy(output, given)) return {std::string(1, *letter), "choice"};
   return given;
@@ -309,8 +346,8 @@ MathVerdict JudgeMath(std::string_view gold, std::string_view answer, const Math
   const std::string_view second = swapped ? gold : answer;
   const MathAnswer left = ExtractMathAnswer(first);
   const MathAnswer right = ExtractMathAnswer(second);
-  const MathAnswer a = math::Concluded(left, right);
-  const MathAnswer b = math::Concluded(right, left);
+  const MathAnswer a = math::Concluded(left, right, first);
+  const MathAnswer b = math::Concluded(right, left, second);
   const auto left_choice = math::BareChoice(a.text);
   const auto right_choice = math::BareChoice(b.text);
   const std::string left_letters = math::ChoiceLetters(a.text);

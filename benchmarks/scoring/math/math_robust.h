@@ -12,7 +12,7 @@
 namespace iha::scoring {
 
 // Bump when any verdict may change: old rows keep the version that graded them.
-inline constexpr std::string_view kMathRobustVersion = "math.robust/7";
+inline constexpr std::string_view kMathRobustVersion = "math.robust/8";
 
 struct MathBudget {
   int64_t answer_bytes = 8192;     // a longer extracted answer is only compared as text

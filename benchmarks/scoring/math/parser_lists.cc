@@ -304,9 +304,22 @@ void Parser::SkipLeadingText() {
     const std::string word = LowerAscii(At().text);
     if (word == "if" || word == "for" || word == "when" || word == "where" || word.ends_with(':')) Next();
   }
+  // "Therefore, x = 5", "so x = 5"
+  if (At().kind == Tok::kText && At(1).kind != Tok::kEnd) {
+    const std::string word = LowerAscii(At().text);
+    for (const string_view link : {"so", "thus", "hence", "therefore", "then"}) {
+      if (word == link) pos_ += IsChar(',', 1) ? 2 : 1;
+    }
+  }
   size_t ahead = 0;
   while (At(ahead).kind == Tok::kText && !IsConnective(LowerAscii(At(ahead).text))) ++ahead;
-  if (ahead > 0 && (IsNumber(ahead) || IsCommand("$", ahead) || IsCommand("frac", ahead) || IsCommand("sqrt", ahead))) {
+  if (ahead == 0) return;
+  const std::string last = LowerAscii(At(ahead - 1).text);
+  const bool states = last.ends_with(" is") || last.ends_with(" are");  // "the minimum is -3"
+  if (last == "not") {
+    Fail("what it is not");
+  } else if (IsNumber(ahead) || IsCommand("$", ahead) || IsCommand("frac", ahead) || IsCommand("sqrt", ahead) ||
+             (states && At(ahead).kind != Tok::kEnd)) {
     pos_ += ahead;
   }
 }
@@ -326,6 +339,7 @@ Ref Parser::ParseItem() {
   SkipLeadingText();
   size_t tokens = 0;
   char mark = RelationMark(tokens);
+  const bool leads = mark == '=';
   std::vector<Ref> members;
   std::string marks;
   if (mark != '\0') {
@@ -351,6 +365,10 @@ Ref Parser::ParseItem() {
   }
   if (failed_) return kNoRef;
   if (members.size() == 1) return members[0];
+  if (leads && marks[0] == '=') {  // "= \pi r^2 = 9\pi": of what was asked
+    members.insert(members.begin(), tree_.New(Kind::kSymbol, "?", {}));
+    marks.insert(0, "=");
+  }
   return tree_.New(Kind::kRelation, std::move(marks), std::move(members));
 }
 

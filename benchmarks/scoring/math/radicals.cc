@@ -147,7 +147,7 @@ class Reader {
         return Quotient{Constant(node.value), Constant(Rational(1))};
       case Kind::kAdd:
       case Kind::kMul:
-        return ReadAll(node);
+        return FoldQuotients<Quotient>(node, Constant, [this](Ref kid) { return Read(kid); });
       case Kind::kPow:
         return tree_.Is(node.kids[1], Kind::kNumber) ? ReadPower(node) : std::nullopt;
       default:
@@ -156,14 +156,6 @@ class Reader {
   }
 
  private:
-  std::optional<Quotient> ReadAll(const Node& node) {
-    const bool sum = node.kind == Kind::kAdd;
-    const auto join = [sum](const Quotient& a, const Quotient& b) { return sum ? Sum(a, b) : Product(a, b); };
-    const Quotient start{Constant(Rational(sum ? 0 : 1)), Constant(Rational(1))};
-    return FoldKids(
-        node, start, [this](Ref kid) { return Read(kid); }, join);
-  }
-
   std::optional<Quotient> ReadPower(const Node& node) {
     const Rational exponent = tree_[node.kids[1]].value;
     auto base = Read(node.kids[0]);

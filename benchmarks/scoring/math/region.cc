@@ -295,13 +295,19 @@ Ref Comparer::WholeNumbers(Ref builder) {
   const std::vector<Ref> membership = tree_[kids[0]].kids;
   const bool naturals = tree_[membership[1]].text == "N" || tree_[membership[1]].text == "Z^+";
   if (!tree_.Is(membership[1], Kind::kNamedSet) || (!naturals && tree_[membership[1]].text != "Z")) return kNoRef;
-  const auto region = RegionOf(kids[1]);
+  auto region = RegionOf(kids[1]);
+  // What has no least number begins with 0, or with 1 where 0 is out.
+  if (naturals && region.has_value() && !region->pieces.empty() && region->pieces[0].low.infinite < 0) {
+    const Rational least(tree_[membership[1]].text == "N" ? 0 : 1);
+    region->pieces[0].low = {.infinite = 0, .value = tree_.Number(least), .closed = true};
+  }
   if (!region.has_value() || region->variable != tree_.Key(membership[0])) return kNoRef;
   std::vector<Ref> numbers;
   for (const Piece& piece : region->pieces) {
     const bool ends = piece.low.infinite == 0 && piece.high.infinite == 0 && tree_.Is(piece.low.value, Kind::kNumber) &&
                       tree_.Is(piece.high.value, Kind::kNumber);
-    if (!ends || (naturals && tree_[piece.low.value].value.Sign() < 1)) return kNoRef;
+    if (!ends || (naturals && tree_[piece.low.value].value.Sign() < 0)) return kNoRef;
+    if (tree_[membership[1]].text == "Z^+" && tree_[piece.low.value].value.Sign() < 1) return kNoRef;
     const Rational low = tree_[piece.low.value].value;
     const Rational high = tree_[piece.high.value].value;
     Rational at;

@@ -93,7 +93,8 @@ class Reader {
       }
       case Kind::kAdd:
       case Kind::kMul:
-        return ReadAll(node);
+        return FoldQuotients<Quotient>(
+            node, [](const Rational& value) { return RationalPoly(value); }, [this](Ref kid) { return Read(kid); });
       case Kind::kPow:
         return ReadPower(node);
       default:
@@ -104,14 +105,6 @@ class Reader {
   const std::string& symbol() const { return symbol_; }
 
  private:
-  std::optional<Quotient> ReadAll(const Node& node) {
-    const bool sum = node.kind == Kind::kAdd;
-    const auto join = [sum](const Quotient& a, const Quotient& b) { return sum ? Sum(a, b) : Product(a, b); };
-    const Quotient start{RationalPoly(Rational(sum ? 0 : 1)), RationalPoly(Rational(1))};
-    return FoldKids(
-        node, start, [this](Ref kid) { return Read(kid); }, join);
-  }
-
   std::optional<Quotient> ReadPower(const Node& node) {
     if (!tree_.Is(node.kids[1], Kind::kNumber)) return std::nullopt;
     const Rational& exponent = tree_[node.kids[1]].value;

@@ -246,6 +246,12 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const Ref date = ParseDate(tree, words, cleaned); date != kNoRef) return date;
   if (const Ref time = ParseTime(tree, words, cleaned); time != kNoRef) return time;
   if (const auto weekday = WeekdayOf(key)) return tree.New(Kind::kText, std::string(*weekday), {});
+  for (const string_view said : {"convergent", "divergent"}) {  // "converges", "diverges"
+    const std::string verb = std::string(said.substr(0, said.size() - 3)) + "es";
+    if (key == said || key == verb || key.ends_with(" " + verb)) {
+      return tree.New(Kind::kText, std::string(said), {});
+    }
+  }
   if (const string_view said = YesNo(key); !said.empty()) return tree.New(Kind::kText, std::string(said), {});
   if (const auto number = CountInWords(key)) return tree.Number(*number);
   if (const auto number = WordsWithUnit(tree, key); number != kNoRef) return number;
@@ -257,19 +263,22 @@ Ref ParseSpecialForm(Tree& tree, string_view cleaned) {
   if (const auto number = ChineseNumber(cleaned)) return tree.Number(*number);
   if (const Ref root = RootInWords(tree, key); root != kNoRef) return root;
   if (const Ref rest = AllExcept(tree, cleaned); rest != kNoRef) return rest;
-  if (SaysNothing(words) || OneOf(key, {"none", "empty set", "无解", "нет решений", "keine lösung", "aucune solution",
-                                        "pas de solution", "sin solución", "no hay solución", "sem solução"})) {
+  if (SaysNothing(words) ||
+      OneOf(key, {"none", "empty set", "empty", "无解", "нет решений", "keine lösung", "aucune solution",
+                  "pas de solution", "sin solución", "no hay solución", "sem solução"})) {
     return tree.New(Kind::kSet, "", {});
   }
   if (OneOf(key, {"undefined", "does not exist", "dne", "not defined", "不存在"}) || key.ends_with(" does not exist"))
     return tree.New(Kind::kConstant, "undefined", {});
   if (OneOf(key, {"infinite", "infinity", "infinitely many", "infinitely many solutions", "there are infinitely many",
-                  "无穷大", "无穷"})) {
+                  "diverges to infinity", "无穷大", "无穷"})) {
     return tree.New(Kind::kConstant, "inf", {});
   }
   if (OneOf(key, {"all real numbers", "all reals", "all real x", "real numbers", "any real number", "any real x",
                   "every real number", "x is any real number", "x can be any real number"}))
     return tree.New(Kind::kNamedSet, "R", {});
+  if (OneOf(key, {"all integers", "all positive integers", "positive integers", "all natural numbers"}))
+    return tree.New(Kind::kNamedSet, key == "all integers" ? "Z" : key == "all natural numbers" ? "N" : "Z^+", {});
   if (const auto ordinal = OrdinalWord(key)) return tree.Number(Rational(*ordinal));
   if (const Ref numbers = CircledNumbers(tree, cleaned); numbers != kNoRef) return numbers;
   if (const Ref list = WordList(tree, cleaned); list != kNoRef) return list;

@@ -88,13 +88,24 @@ std::optional<Result> Comparer::CompareVectors(Ref a, Ref b) {
   return CompareInOrder(*x, *y, "vector");
 }
 
-// What stands beside a matrix for one: \binom{3}{4} beside a column of two, I, I_n and E for the unit matrix. kNoRef
-// for anything else.
+// What stands beside a matrix for one: \binom{3}{4} beside a column of two, I, I_n and E for the unit matrix, 0 and O
+// for the zero matrix, and their multiples. kNoRef for anything else.
 Ref Comparer::AsMatrix(Ref ref, const Node& matrix) {
   const Node node = tree_[ref];
   const auto n = static_cast<size_t>(matrix.rows);
   if (node.kind == Kind::kFunction && node.text == "binom" && n == 2 && matrix.kids.size() == 2) {
     return tree_.Matrix(matrix.text, 2, node.kids);
+  }
+  // -I, 2I
+  if (node.kind == Kind::kMul && node.kids.size() == 2 && tree_.Is(node.kids[0], Kind::kNumber)) {
+    const Ref unscaled = AsMatrix(node.kids[1], matrix);
+    if (unscaled == kNoRef) return kNoRef;
+    std::vector<Ref> cells = tree_[unscaled].kids;
+    for (Ref& cell : cells) cell = tree_.Mul({node.kids[0], cell});
+    return tree_.Matrix(matrix.text, matrix.rows, std::move(cells));
+  }
+  if ((tree_.IsNumber(ref, 0) || (node.kind == Kind::kSymbol && node.text == "O")) && matrix.kids.size() > 1) {
+    return tree_.Matrix(matrix.text, matrix.rows, std::vector<Ref>(matrix.kids.size(), tree_.Number(Rational(0))));
   }
   const bool unit = node.kind == Kind::kSymbol && n * n == matrix.kids.size() && n > 1 &&
                     (node.text == "I" || node.text == "E" || node.text == "I_" + std::to_string(n) ||
