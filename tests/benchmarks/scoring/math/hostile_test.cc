@@ -69,10 +69,10 @@ TEST(MathHostile, WorkIsBounded) {
       Repeat("The final answer is correct. ", 5000),
       Repeat("\\boxed{}", 50000),
       Repeat("{}", 20000) + "5" + Repeat("{}", 20000),
-      Repeat("**1** ", 150000),
-      Repeat("**", 100000),
-      Repeat("- 1\n", 100000),
-      Repeat(" when x = 2", 50000),
+      Repeat("**1** ", 50000),
+      Repeat("**", 20000),
+      Repeat("- 1\n", 20000),
+      Repeat(" when x = 2", 10000),
   };
   for (const std::string& input : inputs) {
     const std::string shown = input.substr(0, 40);
