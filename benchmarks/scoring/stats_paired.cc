@@ -33,11 +33,11 @@ PairedResult Summary(std::span<const double> d) {
 }
 
 // Where the statistic, which falls with delta, passes `level`.
-double TangoBound(const PairedResult& counts, double level) {
+double TangoBound(const PairedResult& counts, double level, double correction) {
   double low = -1.0, high = 1.0;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (TangoStatistic(counts.better, counts.worse, counts.items, middle) > level ? low : high) = middle;
+    (TangoStatistic(counts.better, counts.worse, counts.items, middle, correction) > level ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
@@ -45,9 +45,10 @@ double TangoBound(const PairedResult& counts, double level) {
 void UseTango(const PairedOptions& options, PairedResult& result) {
   const double z = NormalQuantile(1.0 - options.alpha);
   result.method = PairedMethod::kTango;
-  result.lower = TangoBound(result, z);
-  result.upper = TangoBound(result, -z);
-  const double at_zero = TangoStatistic(result.better, result.worse, result.items, 0.0);
+  // better - worse moves in whole steps: half of one, towards the hypothesis.
+  result.lower = TangoBound(result, z, -options.continuity);
+  result.upper = TangoBound(result, -z, options.continuity);
+  const double at_zero = TangoStatistic(result.better, result.worse, result.items, 0.0, options.continuity);
   result.p_worse = NormalCdf(std::max(-8.0, std::min(8.0, at_zero)));
 }
 
@@ -131,7 +132,7 @@ const char* NameOf(PairedMethod method) {
   return "betting";
 }
 
-double TangoStatistic(int64_t better, int64_t worse, int64_t items, double delta) {
+double TangoStatistic(int64_t better, int64_t worse, int64_t items, double delta, double correction) {
   const auto n = static_cast<double>(items);
   const auto b = static_cast<double>(better), c = static_cast<double>(worse);
   // The larger root q of A q^2 + B q + C = 0 is the likeliest P(worse) when P(better) - P(worse) = delta.
@@ -140,7 +141,7 @@ double TangoStatistic(int64_t better, int64_t worse, int64_t items, double delta
   const double qc = -c * delta * (1.0 - delta);
   const double q = (std::sqrt(std::max(0.0, qb * qb - 4.0 * qa * qc)) - qb) / (2.0 * qa);
   const double variance = n * (2.0 * q + delta * (1.0 - delta));
-  const double distance = b - c - n * delta;
+  const double distance = b - c - n * delta + correction;
   // No spread is left: only where nothing is discordant and delta is 0 (or at +-1), where nothing speaks against it.
   if (!(variance > 0.0)) return distance > 0 ? 1e9 : (distance < 0 ? -1e9 : 0.0);
   return distance / std::sqrt(variance);

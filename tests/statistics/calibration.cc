@@ -94,9 +94,8 @@ class Pair {
     for (size_t i = 0; i < rates_.size(); ++i) {
       int right = 0;
       for (int s = 0; s < setting_.samples; ++s) {
-        const double own = random_.Next();
         const size_t at = i * static_cast<size_t>(setting_.samples) + static_cast<size_t>(s);
-        const double u = random_.Next() < setting_.shared ? uniforms_[at] : own;
+        const double u = Shares() ? uniforms_[at] : random_.Next();
         right += u < rates_[i] * (1.0 - lost) ? 1 : 0;
       }
       d.push_back(static_cast<double>(right - right_[i]) / setting_.samples);
@@ -105,6 +104,12 @@ class Pair {
   }
 
  private:
+  // Whether the next sample draws what the baseline's did. Draws nothing where that is sure.
+  bool Shares() {
+    if (setting_.shared <= 0.0 || setting_.shared >= 1.0) return setting_.shared >= 1.0;
+    return random_.Next() < setting_.shared;
+  }
+
   const Setting& setting_;
   Uniforms& random_;
   std::vector<double> rates_;
