@@ -4,14 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/grpc_client_api.h"
+#include "cli/coordinator_flags.h"
 #include "cli/input.h"
 #include "cli/run/progress.h"
 #include "cli/store_commands.h"
 #include "cli/sweep_file.h"
-#include "common/clock.h"
 #include "common/errors.h"
-#include "common/file.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -23,9 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Flags {
-  link::Endpoint endpoint;
-  std::string token_file;
-  double deadline_s = 30;
+  CoordinatorFlags coordinator;
   std::string db;
   std::string sweep;  // id, or a file for submit
   reports::TableOptions table;
@@ -35,29 +31,6 @@ struct Flags {
   int64_t shown_samples = kShownSamples;
   bool json = false;
 };
-
-// A connection for the length of one command.
-struct Connection {
-  RealClock clock;
-  std::unique_ptr<ClientApi> api;
-};
-
-absl::StatusOr<std::unique_ptr<Connection>> Connect(const Flags& flags) {
-  auto connection = std::make_unique<Connection>();
-  link::Endpoint endpoint = flags.endpoint;
-  if (!flags.token_file.empty()) {
-    absl::StatusOr<std::string> token = ReadSecret(flags.token_file);
-    if (!token.ok()) return Annotate(token.status(), "--token-file");
-    endpoint.token = *std::move(token);
-  }
-  const link::CallPolicy policy{
-      .deadline = absl::Seconds(flags.deadline_s),
-      .attempt = absl::Seconds(20),
-      .on_retry = [](const std::string& line) { std::cerr << "iha-eval: " << TerminalSafe(line) << std::endl; }};
-  IHA_ASSIGN_OR_RETURN(auto caller, link::Caller::Open(endpoint, policy, connection->clock));
-  connection->api = MakeGrpcClientApi(std::move(caller));
-  return connection;
-}
 
 // An id, or a prefix that names one sweep of the coordinator.
 absl::StatusOr<SweepId> FindSweep(ClientApi& api, const std::string& text) {
@@ -115,7 +88,7 @@ void PrintProgress(const SweepProgress& progress, bool json) {
 absl::Status Submit(const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(const std::string text, ReadInput(flags.sweep, kMaxSweepBytes));
   IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ParseSweep(text, flags.sweep));
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   const absl::StatusOr<SweepId> submitted = connection->api->Submit(spec);
   if (!submitted.ok()) {
     // These are about files, and this machine may have what that one lacks.
@@ -130,7 +103,7 @@ absl::Status Submit(const Flags& flags) {
 }
 
 absl::Status Status(const Flags& flags) {
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(id));
   PrintProgress(progress, flags.json);
@@ -138,7 +111,7 @@ absl::Status Status(const Flags& flags) {
 }
 
 absl::Status Watch(const Flags& flags, bool live) {
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   ProgressMeter meter;
   ProgressPace pace;
@@ -167,7 +140,7 @@ absl::Status Watch(const Flags& flags, bool live) {
 }
 
 absl::Status Cancel(const Flags& flags) {
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   IHA_RETURN_IF_ERROR(connection->api->Cancel(id));
   // Finished work stays finished: only the state tells whether there was something to cancel.
@@ -184,7 +157,7 @@ absl::Status Cancel(const Flags& flags) {
 
 absl::StatusOr<std::vector<SweepSummary>> Summaries(const Flags& flags) {
   if (!flags.db.empty()) return ListFromFile(flags.db);
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   return connection->api->List();
 }
 
@@ -210,7 +183,7 @@ absl::Status List(const Flags& flags) {
 }
 
 absl::StatusOr<std::string> TableFromCoordinator(const Flags& flags, const std::string& format) {
-  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
   IHA_ASSIGN_OR_RETURN(const SweepId id, FindSweep(*connection->api, flags.sweep));
   return connection->api->Table(id, flags.table.layout, flags.table.baseline, format);
 }
@@ -230,24 +203,13 @@ absl::Status Table(const Flags& flags) {
   return absl::OkStatus();
 }
 
-void AddEndpoint(CLI::App* sub, Flags& flags) {
-  sub->add_option("--coordinator", flags.endpoint.address, "HOST:PORT or unix:/path");
-  sub->add_option("--deadline", flags.deadline_s, "seconds to keep trying an unreachable coordinator; default 30")
-      ->check(RealNumber(0, 1e9));
-  sub->add_option("--token-file", flags.token_file, "file with the coordinator's token");
-  CLI::Option* ca = sub->add_option("--tls-ca", flags.endpoint.tls_ca, "PEM: trust this authority; turns TLS on");
-  CLI::Option* cert = sub->add_option("--tls-cert", flags.endpoint.tls_cert, "PEM client certificate")->needs(ca);
-  cert->needs(sub->add_option("--tls-key", flags.endpoint.tls_key, "PEM client key")->needs(cert));
-  sub->add_flag("--json", flags.json, "JSON on stdout");
-}
-
 // A table is of a sweep, of imported rows, or of both: then from files.
 absl::Status CheckTableSource(const CLI::App& sub, const Flags& flags) {
   if (sub.get_name() != "table") return absl::OkStatus();
-  const bool stored = !flags.db.empty() || !flags.endpoint.address.empty();
+  const bool stored = !flags.db.empty() || !flags.coordinator.endpoint.address.empty();
   if (stored && flags.sweep.empty()) return InvalidArgument("--sweep is missing; iha-eval list shows the ids");
   if (!stored && !flags.sweep.empty()) return InvalidArgument("--sweep: give --db FILE or --coordinator HOST:PORT");
-  if (flags.endpoint.address.empty()) return absl::OkStatus();
+  if (flags.coordinator.endpoint.address.empty()) return absl::OkStatus();
   for (const char* flag : {"--import", "--delta-from", "--show-samples"}) {
     if (sub.count(flag) > 0) return InvalidArgument("{}: needs --db FILE, not --coordinator", flag);
   }
@@ -259,15 +221,16 @@ using Action = std::function<absl::Status(const Flags& flags)>;
 CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const std::string& help,
               const std::shared_ptr<Flags>& flags, Action action) {
   CLI::App* sub = app.add_subcommand(name, help);
-  AddEndpoint(sub, *flags);
+  AddCoordinatorFlags(*sub, flags->coordinator);
+  sub->add_flag("--json", flags->json, "JSON on stdout");
   sub->callback([sub, flags, &command, name, action = std::move(action)] {
-    if (flags->endpoint.address.empty() && flags->db.empty() && flags->imports.empty()) {
+    if (flags->coordinator.endpoint.address.empty() && flags->db.empty() && flags->imports.empty()) {
       const bool reads_files = sub->get_option_no_throw("--db") != nullptr;
       command.exit_code =
           FailUsage(name, InvalidArgument("give {}--coordinator HOST:PORT", reads_files ? "--db FILE or " : ""));
       return;
     }
-    if (!flags->endpoint.address.empty() && !flags->db.empty()) {
+    if (!flags->coordinator.endpoint.address.empty() && !flags->db.empty()) {
       command.exit_code = FailUsage(name, InvalidArgument("give --db FILE or --coordinator HOST:PORT, not both"));
       return;
     }
@@ -275,8 +238,9 @@ CLI::App* Add(CLI::App& app, Command& command, const std::string& name, const st
       command.exit_code = FailUsage(name, status);
       return;
     }
-    if (!flags->endpoint.address.empty()) {
-      if (const absl::Status address = link::CheckAddress("--coordinator", flags->endpoint.address); !address.ok()) {
+    if (!flags->coordinator.endpoint.address.empty()) {
+      if (const absl::Status address = link::CheckAddress("--coordinator", flags->coordinator.endpoint.address);
+          !address.ok()) {
         command.exit_code = FailUsage(name, address);
         return;
       }

@@ -1,17 +1,21 @@
 // gate: did the candidate get worse than the baseline? And export --baseline, which fixes what it is held against.
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <filesystem>
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/coordinator_flags.h"
 #include "cli/gate/baseline_commands.h"
+#include "cli/gate/gate_flags.h"
+#include "cli/gate/sequential_watch.h"
 #include "cli/gate/stored_run.h"
+#include "cli/run/progress.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
+#include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
+#include "proto/link/address.h"
 #include "reports/baseline_json.h"
 #include "reports/gate.h"
 #include "reports/gate_render.h"
@@ -19,50 +23,19 @@
 namespace iha::cli {
 namespace {
 
+constexpr absl::Duration kFollowEvery = absl::Seconds(1);
+
 struct Flags {
+  GateFlags gate;
   std::string db;
   std::string candidate;
-  std::string baseline;
-  std::vector<std::string> metrics;
-  std::string margin = "auto";
-  std::string inconclusive = "exit6";
-  reports::MarginRule rule;
   std::string junit;
   std::string markdown;
   bool github = false;
   bool sequential = false;
-  std::string target = "population";
+  CoordinatorFlags coordinator;  // of a sweep that --sequential follows and stops
   bool json = false;
 };
-
-absl::StatusOr<std::optional<double>> MarginFlag(const std::string& text) {
-  if (text == "auto") return std::nullopt;
-  double points = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, points);
-  if (error != std::errc() || at != end || !(points > 0.0) || points > 100.0) {
-    return InvalidArgument("--margin: found \"{}\", expected auto or points above 0, at most 100", text);
-  }
-  return points / 100.0;
-}
-
-// What exists as a file is one; everything else must be SWEEP/MODEL.
-bool IsFile(const std::string& name) {
-  std::error_code ignored;
-  return std::filesystem::exists(name, ignored);
-}
-
-absl::StatusOr<reports::GateRun> ReadBaseline(const Flags& flags, coordinator::Store& store) {
-  if (IsFile(flags.baseline)) {
-    IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(flags.baseline));
-    IHA_ASSIGN_OR_RETURN(reports::Baseline bundle, reports::ParseBaseline(text, flags.baseline));
-    return std::move(bundle.run);
-  }
-  IHA_ASSIGN_OR_RETURN(const RunName name, ParseRunName(flags.baseline, "--baseline (no file of that name)"));
-  IHA_ASSIGN_OR_RETURN(reports::GateRun run, ReadStoredRun(store, name));
-  reports::FixMargins(run, flags.rule);
-  return run;
-}
 
 struct Sides {
   reports::GateRun candidate;
@@ -74,17 +47,13 @@ absl::StatusOr<Sides> ReadSides(const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(const RunName name, ParseRunName(flags.candidate, "--candidate"));
   Sides sides;
   IHA_ASSIGN_OR_RETURN(sides.candidate, ReadStoredRun(*store, name));
-  IHA_ASSIGN_OR_RETURN(sides.baseline, ReadBaseline(flags, *store));
+  IHA_ASSIGN_OR_RETURN(sides.baseline, ReadGateBaseline(flags.gate, "--baseline", *store));
   return sides;
-}
-
-reports::GateOptions OptionsOf(const Flags& flags, const std::optional<double>& margin) {
-  return {.metrics = flags.metrics, .alpha = flags.rule.alpha, .power = flags.rule.power, .margin = margin};
 }
 
 absl::Status Write(const Flags& flags, const reports::GateReport& report) {
   if (!flags.junit.empty()) {
-    const bool passes = flags.inconclusive == "pass";
+    const bool passes = flags.gate.inconclusive == "pass";
     IHA_RETURN_IF_ERROR(WriteFileAtomic(flags.junit, reports::RenderGateJunit(report, passes)));
   }
   if (!flags.markdown.empty())
@@ -96,47 +65,54 @@ absl::Status Write(const Flags& flags, const reports::GateReport& report) {
   return absl::OkStatus();
 }
 
-int ExitCodeOf(reports::Verdict verdict, const std::string& inconclusive) {
-  if (verdict == reports::Verdict::kPass) return kExitOk;
-  if (verdict == reports::Verdict::kFail) return kExitCheckFailed;
-  if (inconclusive == "pass") return kExitOk;
-  return inconclusive == "fail" ? kExitCheckFailed : kExitInconclusive;
+int Conclude(const Flags& flags, const absl::StatusOr<reports::SequentialReport>& report) {
+  if (!report.ok()) return Fail("gate", report.status());
+  PrintSequential(*report, flags.json);
+  return ExitCodeOf(report->verdict, flags.gate.inconclusive);
 }
 
-int RunSequential(const Flags& flags, const Sides& sides, const reports::GateOptions& options) {
-  const auto report = reports::EvaluateSequentially(sides.candidate, sides.baseline,
-                                                    {.gate = options, .benchmark = flags.target == "benchmark"});
-  if (!report.ok()) return Fail("gate", report.status());
-  (flags.json ? std::cerr : std::cout) << reports::RenderSequentialText(*report);
-  if (flags.json) std::cout << reports::RenderSequentialJson(*report);
-  return ExitCodeOf(report->verdict, flags.inconclusive);
+// Looks at a running sweep until its verdict is certain, then cancels the rest.
+absl::StatusOr<reports::SequentialReport> FollowSweep(const Flags& flags) {
+  IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
+  IHA_ASSIGN_OR_RETURN(const RunName name, ParseRunName(flags.candidate, "--candidate"));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, name.sweep));
+  IHA_ASSIGN_OR_RETURN(const SweepSpec spec, ReadStoredSpec(*store, sweep));
+  IHA_ASSIGN_OR_RETURN(const auto connection, Connect(flags.coordinator));
+  IHA_ASSIGN_OR_RETURN(reports::GateRun known, ReadStoredRun(*store, name));
+  known.sweep = sweep.Hex();
+  IHA_ASSIGN_OR_RETURN(const auto watch, SequentialWatch::Open(flags.gate, "--baseline", spec, std::move(known), *store,
+                                                               connection->clock));
+  for (;;) {
+    IHA_ASSIGN_OR_RETURN(const SweepProgress progress, connection->api->Status(sweep));
+    if (progress.state != "running") return watch->Report();
+    IHA_ASSIGN_OR_RETURN(const bool certain, watch->Certain(FinishedItems(progress)));
+    if (certain) IHA_RETURN_IF_ERROR(connection->api->Cancel(sweep));
+    connection->clock.SleepUntil(connection->clock.Elapsed() + kFollowEvery);
+  }
+}
+
+absl::Status CheckFlags(const Flags& flags) {
+  const std::string& address = flags.coordinator.endpoint.address;
+  if (flags.sequential && (!flags.junit.empty() || !flags.markdown.empty() || flags.github)) {
+    return InvalidArgument("--sequential: prints text or --json; not with --junit, --markdown, --github");
+  }
+  if (address.empty()) return absl::OkStatus();
+  if (!flags.sequential) return InvalidArgument("--coordinator: needs --sequential");
+  return link::CheckAddress("--coordinator", address);
 }
 
 int RunGate(const Flags& flags) {
-  const auto margin = MarginFlag(flags.margin);
+  const auto margin = MarginOf(flags.gate);
   if (!margin.ok()) return FailUsage("gate", margin.status());
-  if (flags.sequential && (!flags.junit.empty() || !flags.markdown.empty() || flags.github)) {
-    return FailUsage("gate",
-                     InvalidArgument("--sequential: prints text or --json; not with --junit, --markdown, --github"));
-  }
+  if (const absl::Status status = CheckFlags(flags); !status.ok()) return FailUsage("gate", status);
+  if (!flags.coordinator.endpoint.address.empty()) return Conclude(flags, FollowSweep(flags));
   const auto sides = ReadSides(flags);
   if (!sides.ok()) return Fail("gate", sides.status());
-  const reports::GateOptions options = OptionsOf(flags, *margin);
-  if (flags.sequential) return RunSequential(flags, *sides, options);
-  const auto report = reports::EvaluateGate(sides->candidate, sides->baseline, options);
+  if (flags.sequential) return Conclude(flags, EvaluateInOrder(sides->candidate, sides->baseline, flags.gate));
+  const auto report = reports::EvaluateGate(sides->candidate, sides->baseline, GateOptionsOf(flags.gate, *margin));
   if (!report.ok()) return Fail("gate", report.status());
   if (const absl::Status status = Write(flags, *report); !status.ok()) return Fail("gate", status);
-  return ExitCodeOf(report->verdict, flags.inconclusive);
-}
-
-void AddMarginRule(CLI::App& app, reports::MarginRule& rule) {
-  app.add_option("--alpha", rule.alpha, "error rate of each one-sided claim; default 0.05")
-      ->check(RealNumber(1e-6, 0.4));
-  app.add_option("--power", rule.power, "of the test that an unchanged candidate passes; default 0.8")
-      ->check(RealNumber(0.5, 0.999));
-  app.add_option("--discordance", rule.discordance,
-                 "share of items assumed to change where one sample an item can't tell; default 0.10")
-      ->check(RealNumber(0.001, 1));
+  return ExitCodeOf(report->verdict, flags.gate.inconclusive);
 }
 
 struct ExportFlags {
@@ -217,22 +193,18 @@ void AddGate(CLI::App& app, Command& command) {
       app.add_subcommand("gate", "Did the candidate get worse? PASS, FAIL (exit 5) or INCONCLUSIVE (exit 6)");
   gate->add_option("--db", flags->db, "database file")->required();
   gate->add_option("--candidate", flags->candidate, "SWEEP/MODEL")->required();
-  gate->add_option("--baseline", flags->baseline, "a file that export --baseline wrote, or SWEEP/MODEL")->required();
-  gate->add_option("--metrics", flags->metrics, "these metrics only, separated by commas; default all of the baseline")
-      ->delimiter(',');
-  gate->add_option("--margin", flags->margin,
-                   "largest loss that still passes, in points; default auto: the baseline's own");
-  AddMarginRule(*gate, flags->rule);
-  gate->add_option("--inconclusive", flags->inconclusive, "what INCONCLUSIVE means: exit6 (default), pass or fail")
-      ->check(CLI::IsMember({"exit6", "pass", "fail"}));
+  gate->add_option("--baseline", flags->gate.baseline, "a file that export --baseline wrote, or SWEEP/MODEL")
+      ->required();
+  AddGateFlags(*gate, flags->gate);
   gate->add_option("--junit", flags->junit, "also writes the verdicts as JUnit XML");
   gate->add_option("--markdown", flags->markdown, "also writes them as a comment for a merge request");
   gate->add_flag("--github", flags->github, "also prints GitHub annotations");
   gate->add_flag("--sequential", flags->sequential,
                  "looks after every item, in a seeded random order: certain as early as can be; also on part of a run");
-  gate->add_option("--target", flags->target,
-                   "with --sequential: population (default) or benchmark, its own items alone")
-      ->check(CLI::IsMember({"population", "benchmark"}));
+  AddCoordinatorFlags(*gate, flags->coordinator);
+  gate->get_option("--coordinator")
+      ->description(
+          "with --sequential: follows the sweep that runs there, over the same --db, and cancels the rest of it");
   gate->add_flag("--json", flags->json, "one JSON object on stdout, the text on stderr");
   gate->footer(
       "Example:\n  iha-eval gate --db sweeps.db --candidate 3f2a/step-9000 --baseline baseline.json --junit gate.xml");

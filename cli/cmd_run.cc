@@ -29,6 +29,7 @@
 namespace iha::cli {
 namespace {
 
+constexpr uint64_t kItemOrder = 1234;            // seed of --sequential-gate
 constexpr uint64_t kMaxMib = uint64_t{1} << 30;  // in bytes it still fits
 
 // Of the local workers; without this they would wait for a job that they can run.
@@ -89,6 +90,7 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   Request request;
   IHA_ASSIGN_OR_RETURN(request.folders, ModelNames(flags.models));
   IHA_ASSIGN_OR_RETURN(SweepSpec given, SpecAsGiven(flags, request.folders));
+  if (!flags.gate.baseline.empty() && !given.item_order.has_value()) given.item_order = kItemOrder;
   if (given.numerics.torch_cuda() || given.numerics.cuda()) {
     IHA_ASSIGN_OR_RETURN(const std::string here,
                          LocalCudaBackend(command.program_folder, given.numerics, CudaDeviceOf(flags)));
@@ -137,6 +139,20 @@ std::string ProfileText(const RunOutcome& outcome) {
   return OperationTable(total, outcome.peak) + TelemetrySummary(total, outcome.peak);
 }
 
+// The verdict instead of a table: a sweep that may have stopped early has no other.
+int Conclude(const RunFlags& flags, const RunOutcome& outcome) {
+  if (outcome.interrupted) {
+    std::cerr << "iha-eval run: stopped; run the same command again to go on\n";
+    return kExitUnavailable;
+  }
+  PrintSequential(*outcome.verdict, flags.json);
+  if (!flags.quiet) {
+    std::cerr << fmt::format("{} of {} items were run, {} were needed\n", outcome.finished, outcome.planned,
+                             outcome.verdict->used);
+  }
+  return ExitCodeOf(outcome.verdict->verdict, flags.gate.inconclusive);
+}
+
 int Run(const Command& command, RunFlags flags) {
   if (flags.sweep_file.empty() && (flags.models.empty() || flags.benches.empty())) {
     const char* missing = flags.models.empty() && flags.benches.empty() ? "nothing to run"
@@ -144,6 +160,7 @@ int Run(const Command& command, RunFlags flags) {
                                                                         : "--bench is missing";
     return FailUsage("run", InvalidArgument("{}; give --model DIR and --bench SPEC, or --sweep FILE", missing));
   }
+  if (const auto margin = MarginOf(flags.gate); !margin.ok()) return FailUsage("run", margin.status());
   const absl::StatusOr<Request> request = RequestOf(command, flags);
   if (!request.ok()) return FailRequest(flags, request.status());
   const reports::TableOptions table{.layout = flags.layout, .baseline = flags.baseline};
@@ -163,6 +180,7 @@ int Run(const Command& command, RunFlags flags) {
   }
   const absl::StatusOr<RunOutcome> outcome = RunEmbedded(command, flags, request->spec, request->folders);
   if (!outcome.ok()) return Fail("run", outcome.status());
+  if (outcome->verdict.has_value()) return Conclude(flags, *outcome);
   std::cout << (flags.json ? reports::RenderJson(outcome->table) : reports::RenderMarkdown(outcome->table));
   if (flags.profile) std::cerr << ProfileText(*outcome);
   if (!flags.quiet) PrintSuspects(outcome->table);
@@ -214,6 +232,17 @@ void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
   sub->add_option("--tag", f.tag, "free text that makes this another sweep");
 }
 
+void AddSequentialGate(CLI::App& run, RunFlags& flags) {
+  CLI::App* group = run.add_option_group("Sequential gate");
+  CLI::Option* gate = group->add_option("--sequential-gate", flags.gate.baseline,
+                                        "a baseline (file of export --baseline, or SWEEP/MODEL): items run in a random "
+                                        "order until the verdict is certain; exit as gate");
+  AddGateFlags(*group, flags.gate);
+  for (CLI::Option* option : group->get_options()) {
+    if (option != gate) option->needs(gate);
+  }
+}
+
 }  // namespace
 
 void AddRun(CLI::App& app, Command& command) {
@@ -248,7 +277,8 @@ void AddRun(CLI::App& app, Command& command) {
   run->add_option("--layout", flags->layout, "generic, table1, table2")
       ->check(CLI::IsMember({"generic", "table1", "table2"}));
   run->add_option("--baseline", flags->baseline, "model that deltas are against; default the first");
-  run->add_flag("--json", flags->json, "print table.json instead of Markdown");
+  AddSequentialGate(*run, *flags);
+  run->add_flag("--json", flags->json, "print table.json instead of Markdown; with --sequential-gate the verdict");
   run->add_flag("--quiet", flags->quiet, "no progress");
   run->add_flag("--profile", flags->profile,
                 "where the workers' time went, by operation, beside what the machine can do: on stderr at the end");

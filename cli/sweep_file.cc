@@ -190,8 +190,8 @@ absl::StatusOr<Defaults> ReadDefaults(Fields& fields) {
 
 absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   Fields fields(json, "sweep");
-  IHA_RETURN_IF_ERROR(fields.CheckObject(
-      Names{"version", "models", "benchmarks", kTemplateDate, "numerics", "run_tag", "max_attempts", "shard_tokens"}));
+  IHA_RETURN_IF_ERROR(fields.CheckObject(Names{"version", "models", "benchmarks", kTemplateDate, "numerics", "run_tag",
+                                               "max_attempts", "shard_tokens", "item_order"}));
   if (fields.Find("version") == nullptr) return InvalidArgument("version: missing; expected 1");
   int64_t version = 0;
   IHA_RETURN_IF_ERROR(fields.Read("version", version));
@@ -219,7 +219,10 @@ absl::Status ReadSpec(const Json& json, SweepSpec& spec) {
   }
   IHA_RETURN_IF_ERROR(fields.Read("run_tag", spec.run_tag));
   IHA_RETURN_IF_ERROR(fields.Read("max_attempts", spec.max_attempts));
-  return fields.Read("shard_tokens", spec.shard_tokens);
+  IHA_RETURN_IF_ERROR(fields.Read("shard_tokens", spec.shard_tokens));
+  const Json* order = fields.Find("item_order");
+  if (order == nullptr || order->is_null()) return absl::OkStatus();
+  return fields.Read("item_order", spec.item_order.emplace());
 }
 
 }  // namespace
@@ -262,6 +265,7 @@ std::string SweepToJson(const SweepSpec& spec) {
   json["run_tag"] = spec.run_tag;
   json["max_attempts"] = spec.max_attempts;
   json["shard_tokens"] = spec.shard_tokens;
+  if (spec.item_order.has_value()) json["item_order"] = *spec.item_order;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -30,6 +30,7 @@ SweepId IdOf(const SweepSpec& spec) {
   w.List(spec.entries.size());
   for (const SweepEntry& entry : spec.entries) Write(w, entry);
   w.String(spec.numerics.Id()).String(spec.run_tag).Int(spec.max_attempts).Int(spec.shard_tokens);
+  if (spec.item_order.has_value()) w.Uint(*spec.item_order);  // without it ids are those from before there was one
   return {w.Hash()};
 }
 

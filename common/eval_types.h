@@ -57,6 +57,9 @@ struct SweepSpec {
   std::string run_tag;           // forces a new sweep when changed
   int32_t max_attempts = 3;      // lost or failed attempts a shard may be charged
   int64_t shard_tokens = 16384;  // target size of a shard in estimated tokens
+  // Items run in the random order of this seed (SeededOrder), for a sequential gate that may stop the sweep; absent =
+  // by index. It changes no result, but such a sweep has no fixed-n verdict.
+  std::optional<uint64_t> item_order = std::nullopt;
   bool operator==(const SweepSpec&) const = default;
 };
 SweepId IdOf(const SweepSpec& spec);

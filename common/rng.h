@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "common/philox.h"
 
@@ -47,5 +49,13 @@ class PhiloxStream {
   uint64_t key_;
   uint64_t index_ = 0;
 };
+
+// 0..n-1 in the random order of a seed: its first t are a uniform sample without replacement.
+inline std::vector<int64_t> SeededOrder(uint64_t seed, int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  PhiloxStream(seed).Shuffle(order);
+  return order;
+}
 
 }  // namespace iha

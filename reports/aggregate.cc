@@ -84,7 +84,13 @@ bool Cell::complete() const {
 
 std::vector<Cell> CellsOf(const JobRows& job) {
   std::vector<Cell> cells;
-  for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) cells.push_back(CellOf(job, i));
+  for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) {
+    Cell& cell = cells.emplace_back(CellOf(job, i));
+    // When a sequential gate stops depends on what it saw.
+    if (!job.sequential || cell.complete()) continue;
+    cell.value.reset();
+    cell.interval.reset();
+  }
   return cells;
 }
 

@@ -30,7 +30,8 @@ struct Cell {
   int64_t planned = 0;
   int64_t scored = 0;
   std::map<Unscored, int64_t> unscored;       // by reason, pending included
-  std::optional<scoring::Rational> value;     // in [0, 1]; absent: nothing finished, or undefined for this sweep
+  // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one.
+  std::optional<scoring::Rational> value;
   std::optional<scoring::Interval> interval;  // present exactly when `value` is
   scoring::Rational tie_rate;                 // votes: mean probability that leaders tie
   int64_t samples = 0;                        // samples of the finished items

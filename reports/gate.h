@@ -10,7 +10,8 @@
 // Margins never depend on the candidate. Pure; thread: any; equal runs give equal reports.
 //
 // Errors: FailedPrecondition: the runs are not comparable (names the first field that differs, both values); an item or
-// a metric is missing. InvalidArgument: a metric that no entry has, a baseline without a margin.
+// a metric is missing; EvaluateGate: the candidate was run for the sequential gate (item_order). InvalidArgument: a
+// metric that no entry has, a baseline without a margin.
 #pragma once
 
 #include <cstdint>

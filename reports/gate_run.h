@@ -54,6 +54,7 @@ struct GateRun {
   Digest tokenizer;
   std::string numerics_id;
   std::string iha_eval_version;
+  std::optional<uint64_t> item_order = std::nullopt;  // SweepSpec::item_order: only a sequential verdict may be given
   std::vector<GateEntry> entries;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "benchmarks/scoring/stats_betting.h"
 #include "common/errors.h"
@@ -26,11 +25,8 @@ class Walk {
       : pass_(BetSide::kAbove, 0.5 * (1.0 - margin.value), options.gate.alpha, Population(baseline, options)),
         worse_(BetSide::kBelow, 0.5, options.gate.alpha, Population(baseline, options)),
         enough_(1.0 / options.gate.alpha) {
-    std::vector<int64_t> order(static_cast<size_t>(baseline.planned));
-    std::iota(order.begin(), order.end(), int64_t{0});
-    PhiloxStream(options.seed).Shuffle(order);
     const auto a = ByIndex(candidate, pair.candidate_metric), b = ByIndex(baseline, pair.baseline_metric);
-    for (const int64_t index : order) {
+    for (const int64_t index : SeededOrder(options.seed, baseline.planned)) {
       const auto& own = a[static_cast<size_t>(index)];
       const auto& other = b[static_cast<size_t>(index)];
       if (!own.has_value() || !other.has_value()) break;

@@ -43,6 +43,7 @@ struct Flags {
   int64_t kv_memory_mib = 0;
   int64_t local_workers = 1;
   int32_t max_batch = 0;
+  int32_t max_leases = 0;
   int32_t step_tokens = 0;
   bool no_prefix_cache = false;
   std::string models_root;
@@ -133,6 +134,7 @@ int Run(Flags flags) {
       flags.kv_memory_mib > 0 ? flags.kv_memory_mib << 20 : engine::DefaultKvBytes("/", flags.local_workers);
   options.engine.device_sharers = flags.kv_memory_mib > 0 ? 0 : flags.local_workers;
   options.engine.clock = &clock;
+  if (flags.max_leases > 0) options.max_leases = static_cast<size_t>(flags.max_leases);
   if (flags.max_batch > 0) options.engine.scheduler.max_sequences = flags.max_batch;
   if (flags.step_tokens > 0) options.engine.scheduler.max_batch_tokens = flags.step_tokens;
   options.engine.scheduler.prefix_cache = !flags.no_prefix_cache;
@@ -167,6 +169,7 @@ int Main(int argc, char** argv) {
   app.add_option("--local-workers", flags.local_workers, "workers of this machine that share its free memory")
       ->check(WholeNumber(1, 1 << 20));
   app.add_option("--max-batch", flags.max_batch, "sequences in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
+  app.add_option("--max-leases", flags.max_leases, "shards held at a time; 0 = default, 2")->check(WholeNumber(0, 64));
   app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");

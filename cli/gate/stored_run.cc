@@ -143,6 +143,21 @@ absl::StatusOr<RunName> ParseRunName(const std::string& text, const std::string&
   return RunName{text.substr(0, slash), text.substr(slash + 1)};
 }
 
+reports::GateRun PlannedRun(const coordinator::SweepPlan& plan) {
+  reports::GateRun run{.sweep = plan.id.Hex(),
+                       .model = plan.spec.models.front().name,
+                       .weights = {},
+                       .tokenizer = {},
+                       .numerics_id = plan.spec.numerics.Id(),
+                       .iha_eval_version = kVersion,
+                       .item_order = plan.spec.item_order,
+                       .entries = {}};
+  for (const coordinator::NewJob& job : plan.jobs) {
+    if (job.spec.model_index == 0) run.entries.push_back(EntryOf(job.spec));
+  }
+  return run;
+}
+
 absl::StatusOr<reports::GateRun> ReadStoredRun(coordinator::Store& store, const RunName& name) {
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(store, name.sweep));
   reports::GateRun run{.sweep = sweep.Hex(),
@@ -151,10 +166,13 @@ absl::StatusOr<reports::GateRun> ReadStoredRun(coordinator::Store& store, const 
                        .tokenizer = {},
                        .numerics_id = "",
                        .iha_eval_version = kVersion,
+                       .item_order = {},
                        .entries = {}};
   IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
     run.entries.clear();
     IHA_ASSIGN_OR_RETURN(const std::vector<JobRecord> jobs, JobsOf(txn, sweep, name.model));
+    IHA_ASSIGN_OR_RETURN(const auto record, txn.FindSweep(sweep));
+    if (record.has_value()) run.item_order = record->spec.item_order;
     IHA_ASSIGN_OR_RETURN(const auto bindings, txn.Bindings(sweep));
     for (const auto& binding : bindings) {
       if (binding.model != name.model) continue;
@@ -169,6 +187,17 @@ absl::StatusOr<reports::GateRun> ReadStoredRun(coordinator::Store& store, const 
     return absl::OkStatus();
   }));
   return run;
+}
+
+absl::StatusOr<SweepSpec> ReadStoredSpec(coordinator::Store& store, const SweepId& sweep) {
+  SweepSpec spec;
+  IHA_RETURN_IF_ERROR(store.Read([&](ReadTxn& txn) -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(const auto record, txn.FindSweep(sweep));
+    if (!record.has_value()) return NotFound("sweep {}: not in this database", sweep.Hex());
+    spec = record->spec;
+    return absl::OkStatus();
+  }));
+  return spec;
 }
 
 absl::Status ReadStoredItems(coordinator::Store& store, const RunName& name,

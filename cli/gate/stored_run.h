@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "coordinator/planner/planner.h"
 #include "coordinator/store/store.h"
 #include "reports/gate_run.h"
 
@@ -19,9 +20,15 @@ struct RunName {
 // InvalidArgument: no "/" or an empty side; `flag` begins the message.
 absl::StatusOr<RunName> ParseRunName(const std::string& text, const std::string& flag);
 
+// Of the first model of a plan, before anything of it is stored: settings and digests without items.
+reports::GateRun PlannedRun(const coordinator::SweepPlan& plan);
+
 // Everything that is committed of that model, margins unset. NotFound: no such sweep or model (names those there are).
 // DataLoss: a stored text is missing or damaged.
 absl::StatusOr<reports::GateRun> ReadStoredRun(coordinator::Store& store, const RunName& name);
+
+// The spec of a stored sweep. NotFound.
+absl::StatusOr<SweepSpec> ReadStoredSpec(coordinator::Store& store, const SweepId& sweep);
 
 // Calls `fn` for each committed item of that model with its texts, entries in order, items increasing, in one read
 // transaction; a non-OK result ends it. Errors as above.

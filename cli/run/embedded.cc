@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "benchmarks/graders/math_guard.h"
+#include "cli/gate/sequential_watch.h"
 #include "cli/run/local_device.h"
 #include "cli/run/local_workers.h"
 #include "cli/run/outputs.h"
@@ -35,6 +36,9 @@ constexpr absl::Duration kPoll = absl::Milliseconds(200);
 constexpr absl::Duration kNothingStored = absl::Seconds(20);
 // Workers repeat a refused write at least this often.
 constexpr absl::Duration kStillFailing = absl::Seconds(5);
+
+// A sweep with an item_order is leased item by item: so many fill a batch.
+constexpr int kLeasesOfItems = 8;
 
 constexpr int kLogWidth = 160;  // of a line that no terminal shows
 
@@ -79,6 +83,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   if (flags.kv_memory_mib > 0) add("--kv-memory-mib", std::to_string(flags.kv_memory_mib));
   if (flags.workers > 1) add("--local-workers", std::to_string(flags.workers));
   if (flags.max_batch > 0) add("--max-batch", std::to_string(flags.max_batch));
+  if (spec.item_order.has_value()) add("--max-leases", std::to_string(kLeasesOfItems));
   return arguments;
 }
 
@@ -137,9 +142,10 @@ class ProgressPrinter {
   bool shown_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Waits until the sweep is done, a stop is asked for, or the workers cannot go on.
+// Waits until the sweep is done, a stop is asked for, or the workers cannot go on. `watch`: ends the sweep once its
+// verdict is certain; may be null.
 absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, const SweepId& sweep, LocalWorkers& workers,
-                               const std::atomic<bool>& stop, ProgressPrinter& printer) {
+                               const std::atomic<bool>& stop, SequentialWatch* watch, ProgressPrinter& printer) {
   int64_t finished = -1;
   absl::Duration moved = clock.Elapsed();  // when an item landed last
   while (!stop.load()) {
@@ -151,6 +157,10 @@ absl::StatusOr<bool> Supervise(coordinator::Service& service, Clock& clock, cons
     if (failed.has_value() && now - failed->at < kStillFailing && now - moved > kNothingStored) return failed->status;
     printer.Show(progress);
     if (progress.state != "running") return false;
+    if (watch != nullptr) {
+      IHA_ASSIGN_OR_RETURN(const bool certain, watch->Certain(finished));
+      if (certain) IHA_RETURN_IF_ERROR(service.api().Cancel(sweep));
+    }
     IHA_RETURN_IF_ERROR(workers.Watch());
     absl::SleepFor(kPoll);
   }
@@ -183,6 +193,7 @@ struct Inputs {
   const RunFlags& flags;
   const SweepSpec& spec;
   const std::map<std::string, std::string>& folders;
+  SequentialWatch* watch;  // may be null
 };
 
 // Made before any thread.
@@ -213,7 +224,7 @@ absl::StatusOr<WorkersEnd> RunWorkers(const Inputs& in, const SweepId& sweep, co
                        clock);
   IHA_RETURN_IF_ERROR(workers.Start());
   stop.signals.Watch([&stop] { stop.asked.store(true); });
-  const absl::StatusOr<bool> stopped = Supervise(service, clock, sweep, workers, stop.asked, printer);
+  const absl::StatusOr<bool> stopped = Supervise(service, clock, sweep, workers, stop.asked, in.watch, printer);
   printer.Clear();
   if (stopped.ok() && *stopped) printer.Say("stopping: the workers finish what they have begun (again: at once)");
   workers.Stop(absl::Seconds(stopped.ok() ? 10 : 1));
@@ -235,6 +246,25 @@ std::optional<MachinePeak> PeakFor(const Command& command, const RunFlags& flags
   return std::nullopt;
 }
 
+// Null without --sequential-gate.
+absl::StatusOr<std::unique_ptr<SequentialWatch>> WatchFor(const Command& command, const RunFlags& flags,
+                                                          const SweepSpec& spec, coordinator::Service& service,
+                                                          Clock& clock) {
+  if (flags.gate.baseline.empty()) return nullptr;
+  IHA_ASSIGN_OR_RETURN(const coordinator::SweepPlan plan,
+                       coordinator::Plan(spec, coordinator::OpenerFor(command.data_root)));
+  return SequentialWatch::Open(flags.gate, "--sequential-gate", plan.spec, PlannedRun(plan), service.store(), clock);
+}
+
+// A sweep that its verdict has stopped is cancelled: it can't be submitted again, but still says what it showed.
+absl::StatusOr<SweepId> SubmitOrFind(coordinator::Coordinator& api, const SweepSpec& spec, bool watched) {
+  if (watched) {
+    const absl::StatusOr<SweepProgress> known = api.Status(IdOf(spec));
+    if (known.ok() && known->state == "cancelled") return known->sweep;
+  }
+  return api.Submit(spec);
+}
+
 }  // namespace
 
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
@@ -254,14 +284,16 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                                                    .guard = guard,
                                                    .log = [&](const std::string& line) { printer.Say(line); }},
                                                   clock));
-  IHA_ASSIGN_OR_RETURN(const SweepId sweep, service->api().Submit(spec));
+  IHA_ASSIGN_OR_RETURN(const auto watch, WatchFor(command, flags, spec, *service, clock));
+  IHA_ASSIGN_OR_RETURN(const SweepId sweep, SubmitOrFind(service->api(), spec, watch != nullptr));
   service->api().ServeOnly(sweep);  // the workers below have this run's models; other sweeps of the file wait
   IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));
   printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
                           FinishedItems(before), PlannedItems(before), db));
   WorkersEnd end;
   if (before.state == "running") {
-    IHA_ASSIGN_OR_RETURN(end, RunWorkers({command, flags, spec, folders}, sweep, *service, clock, stop, printer));
+    IHA_ASSIGN_OR_RETURN(
+        end, RunWorkers({command, flags, spec, folders, watch.get()}, sweep, *service, clock, stop, printer));
   } else {
     IHA_RETURN_IF_ERROR(CheckSameWeights(service->store(), sweep, folders));
   }
@@ -278,11 +310,18 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                          .telemetry = telemetry,
                          .machine_peak = peak};
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
-  return RunOutcome{.sweep = sweep,
-                    .table = std::move(table),
-                    .telemetry = std::move(telemetry),
-                    .peak = peak,
-                    .interrupted = end.interrupted};
+  RunOutcome outcome{.sweep = sweep,
+                     .table = std::move(table),
+                     .telemetry = std::move(telemetry),
+                     .peak = peak,
+                     .interrupted = end.interrupted,
+                     .verdict = {}};
+  if (watch == nullptr) return outcome;
+  IHA_ASSIGN_OR_RETURN(outcome.verdict, watch->Report());
+  IHA_ASSIGN_OR_RETURN(const SweepProgress after, service->api().Status(sweep));
+  outcome.finished = FinishedItems(after);
+  outcome.planned = PlannedItems(after);
+  return outcome;
 }
 
 }  // namespace iha::cli

@@ -13,6 +13,7 @@
 #include "cli/run/run_flags.h"
 #include "cli/run/telemetry_report.h"
 #include "common/eval_types.h"
+#include "reports/gate_sequential.h"
 #include "reports/table.h"
 
 namespace iha::cli {
@@ -23,10 +24,15 @@ struct RunOutcome {
   SweepTelemetry telemetry;         // of all its workers, earlier runs of the same sweep included
   std::optional<MachinePeak> peak;  // of --profile, where operations were noted
   bool interrupted = false;
+  std::optional<reports::SequentialReport> verdict;  // of --sequential-gate
+  int64_t finished = 0;                              // its items, whether or not the verdict needed them
+  int64_t planned = 0;
 };
 
+// With --sequential-gate the sweep is cancelled once the verdict is certain; called again, it gives that verdict anew.
 // `folders`: model name -> directory. Errors: Unavailable (workers die again and again; the last reason), the
-// coordinator's, FailedPrecondition (a model was refused: its weights are not those of the stored sweep).
+// coordinator's, FailedPrecondition (a model was refused: its weights are not those of the stored sweep;
+// with --sequential-gate: not comparable with the baseline, before anything is stored).
 absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& flags, const SweepSpec& spec,
                                        const std::map<std::string, std::string>& folders);
 

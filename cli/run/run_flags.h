@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/gate/gate_flags.h"
 #include "common/eval_types.h"
 
 namespace iha::cli {
@@ -44,6 +45,7 @@ struct RunFlags {
   std::string out = "iha-eval-out";
   std::string layout = "generic";
   std::string baseline;
+  GateFlags gate;  // gate.baseline: --sequential-gate; "" = the sweep runs to its end
   bool json = false;
   bool quiet = false;
   bool profile = false;

@@ -1,9 +1,11 @@
 #include "coordinator/planner/planner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "common/errors.h"
+#include "common/rng.h"
 #include "common/sampling_limits.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -164,6 +166,15 @@ struct EntryPlan {
   std::vector<NewShard> shards;
 };
 
+std::vector<NewShard> ItemByItem(const std::vector<int64_t>& item_tokens) {
+  std::vector<NewShard> shards;
+  for (const int64_t tokens : item_tokens) {
+    const auto index = static_cast<int64_t>(shards.size());
+    shards.push_back({.range = {.begin = index, .end = index + 1}, .estimated_tokens = tokens});
+  }
+  return shards;
+}
+
 EntryPlan PlanEntry(const benchmarks::Benchmark& benchmark, const SweepSpec& spec, size_t index) {
   const SweepEntry& entry = spec.entries[index];
   EntryPlan plan;
@@ -182,8 +193,23 @@ EntryPlan PlanEntry(const benchmarks::Benchmark& benchmark, const SweepSpec& spe
     tokens.push_back(length > 0 ? length + int64_t{entry.sampling.samples - 1} * entry.sampling.max_new_tokens
                                 : EstimateTokens(benchmark.Render(i), entry.sampling));
   }
-  plan.shards = CutShards(tokens, spec.shard_tokens);
+  plan.shards = spec.item_order.has_value() ? ItemByItem(tokens) : CutShards(tokens, spec.shard_tokens);
   return plan;
+}
+
+// A shard's turn is the step in which a sequential gate wants its item: each entry's order is walked at its own share
+// of the longest (reports/gate_sequential).
+void SetTurns(std::vector<EntryPlan>& entries, uint64_t seed) {
+  int64_t longest = 0;
+  for (const EntryPlan& entry : entries) longest = std::max(longest, entry.job.items);
+  for (EntryPlan& entry : entries) {
+    const int64_t items = entry.job.items;
+    int64_t position = 0;
+    for (const int64_t item : SeededOrder(seed, items)) {
+      ++position;
+      entry.shards[static_cast<size_t>(item)].turn = (position * longest + items - 1) / items;
+    }
+  }
 }
 
 }  // namespace
@@ -244,6 +270,7 @@ absl::StatusOr<SweepPlan> Plan(const SweepSpec& spec, const BenchmarkOpener& ope
   plan.id = IdOf(plan.spec);
   std::vector<EntryPlan> entries;
   for (size_t e = 0; e < opened.size(); ++e) entries.push_back(PlanEntry(*opened[e], plan.spec, e));
+  if (plan.spec.item_order.has_value()) SetTurns(entries, *plan.spec.item_order);
   for (size_t m = 0; m < plan.spec.models.size(); ++m) {
     for (const EntryPlan& entry : entries) {
       NewJob job{.id = {}, .spec = entry.job, .shards = entry.shards};

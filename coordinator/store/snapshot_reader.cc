@@ -73,6 +73,7 @@ absl::StatusOr<reports::Snapshot> ReadSnapshot(Store& store, const SweepId& swee
     if (!grader.empty()) IHA_RETURN_IF_ERROR(ChooseGrading(txn, grader, jobs));
     for (const JobRecord& job : jobs) {
       IHA_ASSIGN_OR_RETURN(reports::JobRows rows, ReadJobRows(txn, job, bindings));
+      rows.sequential = record.spec.item_order.has_value();
       std::erase_if(rows.items, [](const reports::ItemRow& row) { return row.values.empty(); });  // not graded so
       snapshot.jobs.push_back(std::move(rows));
     }

@@ -123,7 +123,7 @@ json EncodeList(const std::vector<T>& list) {
 }  // namespace
 
 std::string ToJson(const SweepSpec& spec) {
-  return Dump({{"models", EncodeList(spec.models)},
+  json object({{"models", EncodeList(spec.models)},
                {"entries", EncodeList(spec.entries)},
                {"numerics",
                 {{"backend", spec.numerics.backend},
@@ -133,6 +133,8 @@ std::string ToJson(const SweepSpec& spec) {
                {"run_tag", spec.run_tag},
                {"max_attempts", spec.max_attempts},
                {"shard_tokens", spec.shard_tokens}});
+  if (spec.item_order.has_value()) object["item_order"] = *spec.item_order;
+  return Dump(object);
 }
 
 absl::StatusOr<SweepSpec> ParseSweepSpec(const std::string& text) {
@@ -142,6 +144,7 @@ absl::StatusOr<SweepSpec> ParseSweepSpec(const std::string& text) {
   r.Get("run_tag", &spec.run_tag);
   r.Get("max_attempts", &spec.max_attempts);
   r.Get("shard_tokens", &spec.shard_tokens);
+  if (object.contains("item_order")) r.Get("item_order", &spec.item_order.emplace());
   IHA_RETURN_IF_ERROR(DecodeList(r.Sub("models"), &spec.models));
   IHA_RETURN_IF_ERROR(DecodeList(r.Sub("entries"), &spec.entries));
   Reader numerics(r.Sub("numerics"));

@@ -72,8 +72,11 @@ ListOr<ShardRecord> SqliteTxn::LeasedShards() {
 
 MaybeOr<ShardId> SqliteTxn::PickShard(const GrantQuery& query) {
   // Offered digests must equal the bound ones: a worker with other weights is never granted the job.
+  // A sweep with an item_order has its shards' ids in that order, over all jobs.
   Statement q = db_.Query(
-      "SELECT s.id FROM shard s JOIN job j ON j.id = s.job JOIN sweep w ON w.id = j.sweep"
+      "WITH w AS MATERIALIZED"
+      " (SELECT id, ord, json_extract(spec, '$.item_order') IS NOT NULL AS ordered FROM sweep)"
+      " SELECT s.id FROM shard s JOIN job j ON j.id = s.job JOIN w ON w.id = j.sweep"
       " JOIN model_binding b ON b.sweep = j.sweep AND b.model = j.model"
       " JOIN model_offer o ON o.worker = ?1 AND o.model = j.model AND o.weights = b.weights"
       "   AND o.tokenizer = b.tokenizer"
@@ -82,7 +85,7 @@ MaybeOr<ShardId> SqliteTxn::PickShard(const GrantQuery& query) {
       "   AND j.numerics_id IN (SELECT value FROM json_each(?4))"
       "   AND (?5 IS NULL OR j.sweep = ?5)"
       "   AND json_extract(j.spec, '$.entry.benchmark') NOT IN (SELECT value FROM json_each(?6))"
-      " ORDER BY m.key > 0, w.ord, j.ord, s.first_item LIMIT 1");
+      " ORDER BY m.key > 0, w.ord, CASE WHEN w.ordered THEN s.id ELSE 0 END, j.ord, s.first_item LIMIT 1");
   q.Text(query.worker.value).Text(ToJson(query.models)).Time(query.now).Text(ToJson(query.numerics_ids));
   query.only.has_value() ? q.Id(query.only->digest) : q.Null();
   q.Text(ToJson(query.refused_benchmarks));

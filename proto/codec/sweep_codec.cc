@@ -129,6 +129,7 @@ SweepSpec Read(const wire::SweepSpec& in, const Check& at) {
   out.run_tag = at.Line("run_tag", in.run_tag(), kMaxNameBytes);
   out.max_attempts = at.Int32("max_attempts", in.max_attempts(), 1, 1000);
   out.shard_tokens = at.Int("shard_tokens", in.shard_tokens(), 1, kMaxCount);
+  if (in.has_item_order()) out.item_order = in.item_order();
   return out;
 }
 
@@ -162,6 +163,7 @@ void ToWire(const SweepSpec& in, wire::SweepSpec* out) {
   out->set_run_tag(in.run_tag);
   out->set_max_attempts(in.max_attempts);
   out->set_shard_tokens(in.shard_tokens);
+  if (in.item_order.has_value()) out->set_item_order(*in.item_order);
 }
 
 absl::StatusOr<SweepSpec> FromWire(const wire::SweepSpec& in) { return ReadMessage("SweepSpec", in); }

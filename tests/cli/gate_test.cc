@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "common/file.h"
 #include "tests/cli/two_models.h"
@@ -15,23 +14,12 @@ using ::testing::HasSubstr;
 using testing::RunProgram;
 using Json = nlohmann::json;
 
-// Two models over 40 questions whose reference answers are what alpha says: alpha is always right, beta hardly ever.
+// Two models over 40 questions.
 class GateCommand : public testing::TwoModels {
  protected:
   void SetUp() override {
     MakeModels();
-    std::string questions;
-    for (int i = 0; i < 40; i++) questions += Json{{"question", fmt::format("q{}", i)}, {"answer", "?"}}.dump() + "\n";
-    ASSERT_TRUE(WriteFileAtomic(Path("first.jsonl"), questions).ok());
-    RunBoth("first", 40, "", "first");
-    std::istringstream lines(ReadFile(Path("first/samples.jsonl")).value_or(""));
-    std::string answered, line;
-    for (int i = 0; i < 40 && std::getline(lines, line); i++) {
-      const Json sample = Json::parse(line, nullptr, false);
-      answered += Json{{"question", fmt::format("q{}", i)}, {"answer", sample["text"]}}.dump() + "\n";
-    }
-    ASSERT_TRUE(WriteFileAtomic(Path("q.jsonl"), answered).ok());
-    sweep_ = RunBoth("out", 40);
+    sweep_ = AskWhatAlphaSays(40);
   }
   std::string RunBoth(const std::string& out, int limit, const std::string& options = "",
                       const std::string& file = "q") const {
@@ -44,16 +32,10 @@ class GateCommand : public testing::TwoModels {
     return RunProgram(argv);
   }
   std::string Name(const std::string& model) const { return sweep_.substr(0, 16) + "/" + model; }
-  std::string Export(const std::string& model, const std::string& file) const {
-    const RunResult done =
-        RunProgram({"iha-eval", "export", "--baseline", Name(model), "--db", Path("x.db"), "--out", Path(file)});
-    EXPECT_EQ(done.exit.code, 0) << done.err;
-    return Path(file);
-  }
 };
 
 TEST_F(GateCommand, PassFailAndInconclusiveHaveTheirExitCodes) {
-  const std::string alpha = Export("alpha", "alpha.json"), beta = Export("beta", "beta.json");
+  const std::string alpha = ExportBaseline("alpha", "alpha.json"), beta = ExportBaseline("beta", "beta.json");
   const RunResult same = Gate(Name("alpha"), alpha);
   EXPECT_EQ(same.exit.code, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("bit-identical outputs on 40 items"));
@@ -83,7 +65,7 @@ TEST_F(GateCommand, PassFailAndInconclusiveHaveTheirExitCodes) {
 }
 
 TEST_F(GateCommand, SequentialNeedsFewerItemsForWhatIsPlain) {
-  const std::string alpha = Export("alpha", "alpha.json");
+  const std::string alpha = ExportBaseline("alpha", "alpha.json");
   const RunResult worse = Gate(Name("beta"), alpha, {"--sequential", "--json"});
   EXPECT_EQ(worse.exit.code, 5) << worse.err;
   const Json json = Json::parse(worse.out, nullptr, false);
@@ -94,7 +76,7 @@ TEST_F(GateCommand, SequentialNeedsFewerItemsForWhatIsPlain) {
 }
 
 TEST_F(GateCommand, WritesWhatCiSystemsRead) {
-  const std::string alpha = Export("alpha", "alpha.json");
+  const std::string alpha = ExportBaseline("alpha", "alpha.json");
   const RunResult result =
       Gate(Name("beta"), alpha, {"--junit", Path("g.xml"), "--markdown", Path("g.md"), "--github", "--json"});
   EXPECT_EQ(result.exit.code, 5) << result.err;
@@ -107,7 +89,7 @@ TEST_F(GateCommand, WritesWhatCiSystemsRead) {
 }
 
 TEST_F(GateCommand, RefusesRunsThatAreNotComparable) {
-  const std::string alpha = Export("alpha", "alpha.json");
+  const std::string alpha = ExportBaseline("alpha", "alpha.json");
   const std::string shorter = RunBoth("short", 39).substr(0, 16) + "/beta";
   Refuses(Gate(shorter, alpha), 3, "items: candidate 39, baseline 40");
   const std::string other = RunBoth("other", 40, "?prompt=Q:%20{question}").substr(0, 16) + "/beta";
@@ -115,7 +97,7 @@ TEST_F(GateCommand, RefusesRunsThatAreNotComparable) {
 }
 
 TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
-  const std::string alpha = Export("alpha", "alpha.json");
+  const std::string alpha = ExportBaseline("alpha", "alpha.json");
   Refuses(Gate("nothing", alpha), 3, "--candidate: found \"nothing\", expected SWEEP/MODEL");
   Refuses(Gate(Name("gamma"), alpha), 3, "unknown model \"gamma\"");
   Refuses(Gate("ffff0000/alpha", alpha), 3, "sweep ffff0000: not in this database");

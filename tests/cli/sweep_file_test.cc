@@ -24,7 +24,8 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
     "benchmarks": ["gsm8k?samples=3&fewshot=2",
                    {"spec": "gsm8k?samples=3", "samples": 5, "temperature": 0.5, "seed": 18446744073709551615,
                     "limit": 7, "metrics": ["gsm8k.robust"]}],
-    "numerics": {"backend": "fake"}, "run_tag": "t", "max_attempts": 2, "shard_tokens": 99
+    "numerics": {"backend": "fake"}, "run_tag": "t", "max_attempts": 2, "shard_tokens": 99,
+    "item_order": 18446744073709551615
   })",
                                "f");
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -43,6 +44,7 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
   EXPECT_EQ(spec->run_tag, "t");
   EXPECT_EQ(spec->max_attempts, 2);
   EXPECT_EQ(spec->shard_tokens, 99);
+  EXPECT_EQ(spec->item_order, UINT64_MAX);
   const auto again = ParseSweep(SweepToJson(*spec), "again");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, *spec);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,31 @@ class TwoModels : public ::testing::Test {
     EXPECT_EQ(run.exit.code, 0) << run.err;
     const auto table = nlohmann::json::parse(Read(out + "/table.json"), nullptr, false);
     return table.is_object() ? table.value("sweep", "") : "";
+  }
+  // Rows of q.jsonl whose reference answers are what alpha says: alpha is always right, beta hardly ever. Returns the
+  // sweep of both over them.
+  std::string AskWhatAlphaSays(int items) const {
+    std::string questions;
+    for (int i = 0; i < items; i++) {
+      questions += nlohmann::json{{"question", fmt::format("q{}", i)}, {"answer", "?"}}.dump() + "\n";
+    }
+    EXPECT_TRUE(WriteFileAtomic(Path("first.jsonl"), questions).ok());
+    RunRows("first", "first");
+    std::istringstream lines(Read("first/samples.jsonl"));
+    std::string answered, line;
+    for (int i = 0; i < items && std::getline(lines, line); i++) {
+      const auto sample = nlohmann::json::parse(line, nullptr, false);
+      answered += nlohmann::json{{"question", fmt::format("q{}", i)}, {"answer", sample["text"]}}.dump() + "\n";
+    }
+    EXPECT_TRUE(WriteFileAtomic(Path("q.jsonl"), answered).ok());
+    return RunRows("q", "out");
+  }
+  // The bundle of one of them in the sweep `sweep_` of x.db; its path.
+  std::string ExportBaseline(const std::string& model, const std::string& file) const {
+    const RunResult done = RunProgram({"iha-eval", "export", "--baseline", sweep_.substr(0, 16) + "/" + model, "--db",
+                                       Path("x.db"), "--out", Path(file)});
+    EXPECT_EQ(done.exit.code, 0) << done.err;
+    return Path(file);
   }
   // Exit `code`, nothing on stdout, one line on stderr that contains `message`.
   void Refuses(const RunResult& result, int code, const std::string& message) const {

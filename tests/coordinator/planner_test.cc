@@ -225,6 +225,7 @@ TEST(SpecJson, RoundTripsEveryField) {
   spec.run_tag = "tag \"with\" \\ and \xc3\xa9";
   spec.max_attempts = 7;
   spec.shard_tokens = 99;
+  spec.item_order = ~uint64_t{0};
   const auto sweep = ParseSweepSpec(ToJson(spec));
   ASSERT_TRUE(sweep.ok()) << sweep.status();
   EXPECT_EQ(*sweep, spec);

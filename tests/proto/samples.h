@@ -38,6 +38,7 @@ inline SweepSpec SampleSweep() {
   spec.run_tag = "again";
   spec.max_attempts = 4;
   spec.shard_tokens = 4096;
+  spec.item_order = 0xFFFFFFFFFFFFFFFFull;
   return spec;
 }
 

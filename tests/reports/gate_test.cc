@@ -159,6 +159,7 @@ TEST(Gate, RefusesWhatIsNotComparableAndNamesTheField) {
     return std::string(report.status().message());
   };
   const auto entry = [](GateRun& run) -> GateEntry& { return run.entries[0]; };
+  EXPECT_THAT(refused([](GateRun& r) { r.item_order = 1; }), HasSubstr("only the sequential verdict holds"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).prompt_digest = Sha256Of("x"); }),
               HasSubstr("gsm8k: prompt digest: "));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).data_digest = Sha256Of("x"); }),

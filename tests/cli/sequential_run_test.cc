@@ -1,0 +1,159 @@
+// run --sequential-gate: a sweep that ends once its verdict is certain, whoever was faster, killed or run again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/file.h"
+#include "tests/cli/two_models.h"
+#include "tests/support/service.h"
+
+namespace iha {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::RunProgram;
+using Json = nlohmann::json;
+
+constexpr int kItems = 600;
+
+class SequentialRun : public testing::TwoModels {
+ protected:
+  void SetUp() override {
+    MakeModels();
+    sweep_ = AskWhatAlphaSays(kItems);
+    alpha_ = ExportBaseline("alpha", "alpha.json");
+  }
+  std::vector<std::string> Command(const std::string& model, const std::string& db,
+                                   const std::vector<std::string>& more = {}, const std::string& margin = "10") const {
+    std::vector<std::string> argv = {"iha-eval",
+                                     "run",
+                                     "--model",
+                                     Path(model),
+                                     "--bench",
+                                     "jsonl:" + Path("q.jsonl"),
+                                     "--max-new-tokens",
+                                     "12",
+                                     "--numerics",
+                                     "fake",
+                                     "--threads",
+                                     "1",
+                                     "--sequential-gate",
+                                     alpha_,
+                                     "--margin",
+                                     margin,
+                                     "--json",
+                                     "--quiet",
+                                     "--db",
+                                     Path(db),
+                                     "--out",
+                                     Path(db + ".out")};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  }
+  RunResult Run(const std::string& model, const std::string& db, const std::vector<std::string>& more = {}) const {
+    return RunProgram(Command(model, db, more));
+  }
+  std::string alpha_;
+};
+
+TEST_F(SequentialRun, StopsWhatIsPlainlyWorseAndSaysWhatItSaved) {
+  const RunResult worse = Run("beta", "seq.db");
+  EXPECT_EQ(worse.exit.code, 5) << worse.err;
+  const Json json = Json::parse(worse.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << worse.out;
+  EXPECT_EQ(json["verdict"], "FAIL");
+  EXPECT_LT(json["items_used"], 60);
+  EXPECT_EQ(json["items_planned"], kItems);
+  EXPECT_THAT(worse.err, HasSubstr("of the work not needed"));
+
+  // The sweep was stopped, and shows nothing but its verdict.
+  const std::string candidate = Json::parse(Read("seq.db.out/table.json"), nullptr, false).value("sweep", "") + "/beta";
+  const RunResult list = RunProgram({"iha-eval", "list", "--db", Path("seq.db"), "--json"});
+  const Json listed = Json::parse(list.out, nullptr, false);
+  EXPECT_EQ(listed["state"], "cancelled") << list.out;
+  EXPECT_LT(listed["finished"], kItems);
+  EXPECT_THAT(Read("seq.db.out/table.md"),
+              AllOf(HasSubstr("stopped early has no value here"), Not(HasSubstr("| 0.0"))));
+  const auto gate = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {"iha-eval",   "gate", "--db",     Path("seq.db"), "--candidate", candidate,
+                                     "--baseline", alpha_, "--margin", "10",           "--json"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(argv);
+  };
+  Refuses(gate({}), 3, "only the sequential verdict holds; give --sequential");
+  EXPECT_EQ(gate({"--sequential"}).out, worse.out);
+
+  // The same command again generates nothing and says the same; so does another number of workers.
+  const RunResult again = Run("beta", "seq.db");
+  EXPECT_EQ(again.exit.code, 5) << again.err;
+  EXPECT_EQ(again.out, worse.out);
+  EXPECT_EQ(Run("beta", "two.db", {"--workers", "2"}).out, worse.out);
+}
+
+TEST_F(SequentialRun, AnUnchangedCandidatePassesEarlyAlsoWhereItWasKilled) {
+  const RunResult same = Run("alpha", "same.db");
+  EXPECT_EQ(same.exit.code, 0) << same.err;
+  const Json json = Json::parse(same.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << same.out;
+  EXPECT_EQ(json["verdict"], "PASS");
+  EXPECT_LT(json["items_used"], kItems);
+  ASSERT_EQ(Run("alpha", "dead.db", {"--fault", "store.commit.after_insert:kill:5"}).exit.signal, SIGKILL);
+  const RunResult resumed = Run("alpha", "dead.db");
+  EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_EQ(resumed.out, same.out);
+}
+
+// A service's sweep says the order itself; the gate follows it over the coordinator's database and cancels the rest.
+TEST_F(SequentialRun, TheGateFollowsASweepOfAService) {
+  const std::string address = "unix:" + Path("c.sock");
+  testing::Program coordinator({"iha-coordinator", "--listen", address, "--db", Path("c.db")}, Path("c.log"));
+  ASSERT_TRUE(coordinator.AwaitLog("listening on"));
+  const auto submit = [&](const std::string& order) {
+    const std::string sweep = fmt::format(
+        R"({{"version": 1, "models": ["beta"], "benchmarks": [{{"spec": "jsonl:{}", "max_new_tokens": 12}}],
+            "numerics": {{"backend": "fake"}}{}}})",
+        Path("q.jsonl"), order);
+    EXPECT_TRUE(WriteFileAtomic(Path("sweep.json"), sweep).ok());
+    const RunResult id = RunProgram({"iha-eval", "submit", "--coordinator", address, Path("sweep.json")});
+    EXPECT_EQ(id.exit.code, 0) << id.err;
+    return id.out.substr(0, 64);
+  };
+  const std::string ordered = submit(", \"item_order\": 1234"), plain = submit("");
+  const auto gate = [&](const std::string& sweep, const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {"iha-eval",    "gate",          "--coordinator", address, "--db",     Path("c.db"),
+                                     "--candidate", sweep + "/beta", "--baseline",    alpha_,  "--margin", "10"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(argv);
+  };
+  Refuses(gate(ordered, {}), 2, "--coordinator: needs --sequential");
+  Refuses(gate(plain, {"--sequential"}), 3, "--baseline: the sweep has no item_order");
+  testing::Program worker({"iha-worker", "--coordinator", address, "--models-root", dir_.path(), "--threads", "1",
+                           "--kv-memory-mib", "64", "--deadline", "20"},
+                          Path("w.log"));
+  const RunResult verdict = gate(ordered, {"--sequential", "--json"});
+  EXPECT_EQ(verdict.exit.code, 5) << verdict.err;
+  EXPECT_EQ(verdict.out, Run("beta", "seq.db").out);
+  EXPECT_TRUE(coordinator.AwaitLog("sweep " + ordered.substr(0, 16) + ": cancelled, 1 unfinished jobs"));
+}
+
+TEST_F(SequentialRun, RefusesBeforeAnythingIsStored) {
+  Refuses(Run("alpha", "no.db", {"--limit", "500"}), 3, "items: candidate 500, baseline 600");
+  Refuses(Run("alpha", "no.db", {"--model", Path("beta")}), 3, "--sequential-gate: 2 models; expected one");
+  Refuses(Run("alpha", "no.db", {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
+  Refuses(RunProgram(Command("alpha", "no.db", {}, "0")), 2, "--margin: found \"0\"");
+  const RunResult list = RunProgram({"iha-eval", "list", "--db", Path("no.db"), "--json"});
+  EXPECT_EQ(list.out, "") << list.err;
+  std::vector<std::string> argv = Command("alpha", "no.db");
+  argv[13] = "absent.json";
+  Refuses(RunProgram(argv), 3, "--sequential-gate (no file of that name): found \"absent.json\"");
+  // What only a gate needs is no flag of a run without one.
+  Refuses(RunProgram({"iha-eval", "run", "--model", Path("alpha"), "--bench", "gsm8k_demo", "--alpha", "0.1"}), 2,
+          "--alpha requires --sequential-gate");
+}
+
+}  // namespace
+}  // namespace iha
