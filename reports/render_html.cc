@@ -85,12 +85,19 @@ class Page {
       out += Value(r, c);
       if (deltas_) out += Delta(row.cells[c], table_.columns[c].decimals);
     }
-    if (ranks_) {
-      out += row.average_rank.has_value()
-                 ? fmt::format("<td data-v=\"{}\">{}</td>", row.average_rank->ToDouble(), row.average_rank->ToFixed(1))
-                 : "<td>–</td>";
-    }
+    if (ranks_) out += AverageRank(r);
     return out + "</tr>\n";
+  }
+
+  std::string AverageRank(size_t r) const {
+    const auto& rank = table_.rows[r].average_rank;
+    if (!rank.has_value()) return "<td>–</td>";
+    std::string range;
+    if (table_.rank_spread.has_value()) {
+      range = fmt::format(" title=\"95 % interval {:.1f} to {:.1f}\"", table_.rank_spread->low[r],
+                          table_.rank_spread->high[r]);
+    }
+    return fmt::format("<td data-v=\"{}\"{}>{}</td>", rank->ToDouble(), range, rank->ToFixed(1));
   }
 
   std::string Value(size_t r, size_t c) const {

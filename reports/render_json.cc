@@ -65,6 +65,19 @@ Json EntryJson(const JobSpec& job) {
           {"prompt_digest", job.prompt_digest.Hex()}};
 }
 
+// [a][b]: null where a row has no rank.
+Json AboveJson(const Table& table) {
+  Json above = Json::array();
+  for (size_t a = 0; a < table.rows.size(); a++) {
+    Json& shares = above.emplace_back(Json::array());
+    for (size_t b = 0; b < table.rows.size(); b++) {
+      const bool ranked = table.rows[a].average_rank.has_value() && table.rows[b].average_rank.has_value();
+      shares.push_back(ranked ? Json(table.rank_spread->above[a][b]) : Json(nullptr));
+    }
+  }
+  return above;
+}
+
 std::string BoundDigest(const Digest& digest) { return digest.empty() ? "" : digest.Hex(); }
 
 }  // namespace
@@ -108,8 +121,20 @@ std::string RenderJson(const Table& table) {
     if (row.average_rank.has_value()) {
       out["average_rank"] = row.average_rank->ToDouble();
       out["average_rank_printed"] = row.average_rank->ToFixed(1);
+      const size_t m = json["rows"].size();
+      if (table.rank_spread.has_value()) {
+        out["average_rank_interval"] = {{"low", table.rank_spread->low[m]}, {"high", table.rank_spread->high[m]}};
+      }
     }
     json["rows"].push_back(std::move(out));
+  }
+  if (table.rank_spread.has_value()) {
+    const RankSpread& spread = *table.rank_spread;
+    json["rank_spread"] = {{"level", spread.level},
+                           {"draws", spread.draws},
+                           {"seed", spread.seed},
+                           {"same_order", spread.same_order},
+                           {"above", AboveJson(table)}};
   }
   if (!table.ruler.empty()) json["ruler"] = RulerJson(table);
   json["notes"] = table.notes;

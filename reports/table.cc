@@ -183,6 +183,15 @@ absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& import
   return absl::OkStatus();
 }
 
+std::vector<std::string> OrderNote(const SweepSpec& spec) {
+  if (!spec.item_order.has_value()) return {};
+  return {
+      fmt::format("sequential: items run in the random order of seed {}; what is unfinished or was stopped early has "
+                  "no value here: "
+                  "iha-eval gate --sequential",
+                  *spec.item_order)};
+}
+
 absl::Status Complete(Table& table, const TableOptions& options) {
   std::vector<std::string> names;
   for (const TableRow& row : table.rows) names.push_back(row.model);
@@ -263,6 +272,9 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
   table.ruler = RulerSummaries(snapshot.spec.entries, first_metrics);
   IHA_RETURN_IF_ERROR(AppendImported(table, imported));
   IHA_RETURN_IF_ERROR(Complete(table, options));
+  if (options.rank_spread) table.rank_spread = SpreadOfRanks(snapshot, table);
+  if (table.rank_spread.has_value()) table.notes.push_back(RankSpreadNote(table, *table.rank_spread));
+  for (std::string& note : OrderNote(snapshot.spec)) table.notes.push_back(std::move(note));
   AddNotes(table);
   for (std::string& note : RulerNotes(table)) table.notes.push_back(std::move(note));
   return table;

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "reports/aggregate.h"
 #include "reports/imported.h"
+#include "reports/rank_spread.h"
 #include "reports/ruler_summary.h"
 #include "reports/snapshot.h"
 
@@ -23,6 +24,7 @@ namespace iha::reports {
 struct TableOptions {
   std::string layout = "generic";  // generic | table1 | table2
   std::string baseline;            // row name; empty = the first row, deltas only with two or more rows
+  bool rank_spread = true;         // resamples items to say how sure the average ranks are
   bool printed_deltas = false;     // deltas of the rounded values, as published tables have them; ranks stay exact
 };
 
@@ -68,9 +70,10 @@ struct Table {
   std::vector<Column> columns;
   std::vector<TableRow> rows;          // in sweep order, imported ones behind them
   std::vector<Suspect> suspects = {};  // by row, entry, item, sample
-  std::vector<std::string> notes;   // what a reader must see: columns left out, truncation, suspects, incomplete cells
-  std::vector<RulerSummary> ruler;  // whatever the layout; of the sweep's rows
-  Snapshot provenance;              // the snapshot without its item rows
+  std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, suspects, incomplete cells
+  std::optional<RankSpread> rank_spread = std::nullopt;  // of the average ranks
+  std::vector<RulerSummary> ruler;                       // whatever the layout; of the sweep's rows
+  Snapshot provenance;                                   // the snapshot without its item rows
 };
 
 // What BuildTable would refuse of `options` for any snapshot of `spec` (metrics filled in): to be asked before hours of

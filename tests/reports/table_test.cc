@@ -33,6 +33,39 @@ TEST(BuildTable, ComputesDeltasRanksAndBest) {
   EXPECT_THAT(RenderMarkdown(*equal), Not(HasSubstr("Bold")));
 }
 
+// Four items: a model that is right where the other is never is before it in every draw; one that is right elsewhere
+// in as many as can be counted.
+TEST(BuildTable, SaysHowSureTheRanksAre) {
+  const auto plain = BuildTable(TwoModels({{0, 0, 0, 0}, {1, 1, 1, 1}}), {});
+  ASSERT_TRUE(plain.ok() && plain->rank_spread.has_value());
+  EXPECT_EQ(plain->rank_spread->same_order, 1.0);
+  EXPECT_EQ(plain->rank_spread->above[1][0], 1.0);
+  EXPECT_EQ(plain->rank_spread->low[1], 1.0);
+  EXPECT_EQ(plain->rank_spread->high[1], 1.0);
+  EXPECT_THAT(plain->notes, Contains(HasSubstr("the printed order holds in 100 %")));
+
+  const auto open = BuildTable(TwoModels({{1, 0, 0, 0}, {0, 1, 1, 0}}), {});
+  ASSERT_TRUE(open.ok() && open->rank_spread.has_value());
+  // The second is before the first where its two items are drawn more often than the one: in 160 of the 256 ways to
+  // draw four items, in 49 as often.
+  EXPECT_NEAR(open->rank_spread->above[1][0], (160 + 0.5 * 49) / 256, 4 * 0.011);
+  EXPECT_NEAR(open->rank_spread->same_order, (160 + 49) / 256.0, 4 * 0.009);
+  EXPECT_EQ(open->rank_spread->low[0], 1.0);
+  EXPECT_EQ(open->rank_spread->high[0], 2.0);
+  const auto json = nlohmann::json::parse(RenderJson(*open));
+  EXPECT_EQ(json["rows"][0]["average_rank_interval"]["high"], 2.0);
+  EXPECT_EQ(json["rank_spread"]["draws"], 2000);
+  EXPECT_EQ(json["rank_spread"]["above"][0][0], 0.5);
+
+  // Only complete cells are ranked; one model has no rank, imported rows have no items.
+  const auto part = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1}}), {});
+  ASSERT_TRUE(part.ok());
+  EXPECT_TRUE(nlohmann::json::parse(RenderJson(*part))["rank_spread"]["above"][0][1].is_null());
+  EXPECT_FALSE(BuildTable(TwoModels({{1, 0, 0, 0}}), {})->rank_spread.has_value());
+  const ImportedRow old{.model = "old", .source = "f", .values = {}, .notes = {}};
+  EXPECT_FALSE(BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 0, 0}}), {}, {old})->rank_spread.has_value());
+}
+
 TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
   const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1}}), {});
   ASSERT_TRUE(table.ok()) << table.status();
@@ -49,6 +82,22 @@ TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
   const auto whole = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 0, 0}}), {});
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_THAT(RenderMarkdown(*whole), Not(HasSubstr("incomplete")));
+}
+
+// When a sequential gate stops a sweep depends on what it sees: a mean of what was run is no result.
+TEST(BuildTable, AStoppedSweepShowsNoMeanOfAPart) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}, {1, 1}});
+  snapshot.spec.item_order = 7;
+  for (JobRows& job : snapshot.jobs) job.sequential = true;
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_TRUE(table->rows[0].cells[0].cell.value.has_value());
+  const Cell& part = table->rows[1].cells[0].cell;
+  EXPECT_FALSE(part.value.has_value());
+  EXPECT_FALSE(part.interval.has_value());
+  EXPECT_EQ(part.scored, 2);
+  EXPECT_THAT(table->notes, Contains(HasSubstr("random order of seed 7")));
+  EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("100.00")));
 }
 
 // An item that could not be scored stays in the denominator and is shown by reason.
