@@ -1,5 +1,6 @@
 // RULER from the flag to the table, on a fake checkpoint whose tokens are bytes: rows made by the workers, killed and
 // resumed runs of equal bytes, what is over the context, what the generator cannot make.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +82,35 @@ TEST_F(RulerRun, ItemsAreNamedByTaskLengthAndRow) {
   EXPECT_EQ(entry["benchmark"], "ruler:niah_single_1@1536");
   EXPECT_EQ(entry["sampling"]["max_new_tokens"], 128);
   EXPECT_EQ(entry["options"]["mode"], "official");
+}
+
+// The figure is drawn from the stored run: a bar for each model and length, of the very cells that the table shows.
+TEST_F(RulerRun, TheFigureShowsWhatTheDatabaseHolds) {
+  ASSERT_TRUE(model::MakeFakeCheckpoint(dir_.File("beta"),
+                                        {.context_tokens = 4096, .seed = 2, .style = model::FakeStyle::kWords})
+                  .ok());
+  ASSERT_EQ(Run("ruler:niah_single_1,niah_multikey_2@1024,2048", "o", {"--model", dir_.File("beta")}).exit.code, 0);
+  const auto draw = [&](const std::string& kind) {
+    const RunResult drawn = RunProgram({"iha-eval", "figure", "--db", dir_.File("o") + "/iha-eval.db", "--sweep",
+                                        Table("o")["sweep"], "--kind", kind, "--out", "-"});
+    EXPECT_EQ(drawn.exit.code, 0) << drawn.err;
+    return drawn.out;
+  };
+  const std::string svg = draw("ruler");
+  EXPECT_THAT(svg, AllOf(HasSubstr(">alpha</text>"), HasSubstr(">beta</text>"), HasSubstr(">1k</text>"),
+                         HasSubstr(">2k</text>"), HasSubstr("multi-key retrieval: mean of niah_multikey_2")));
+  // Each model: two lengths, all of it, and the legend.
+  for (const char* series : {"fill=\"url(#p0)\"", "fill=\"url(#p1)\""}) {
+    size_t bars = 0;
+    for (size_t at = svg.find(series); at != std::string::npos; at = svg.find(series, at + 1)) bars++;
+    EXPECT_EQ(bars, 4u) << series;
+  }
+  for (const json& row : Table("o")["rows"]) {
+    for (const json& cell : row["cells"]) EXPECT_TRUE(cell["complete"]);
+    EXPECT_THAT(svg, HasSubstr(fmt::format(">{:.1f}</text>", 100.0 * row["cells"][1]["value"].get<double>())));
+  }
+  EXPECT_EQ(draw("ruler"), svg);
+  EXPECT_THAT(draw("length"), HasSubstr("stroke-dasharray"));
 }
 
 TEST_F(RulerRun, ALengthBeyondTheContextIsAnErrorUnlessAllowed) {
