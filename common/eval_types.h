@@ -54,12 +54,10 @@ struct SweepSpec {
   std::vector<ModelRef> models;     // in table order; names unique
   std::vector<SweepEntry> entries;  // in table order
   NumericsSpec numerics;
-  std::string run_tag;           // forces a new sweep when changed
-  int32_t max_attempts = 3;      // lost or failed attempts a shard may be charged
-  int64_t shard_tokens = 16384;  // target size of a shard in estimated tokens
-  // Items run in the random order of this seed (SeededOrder), for a sequential gate that may stop the sweep; absent =
-  // by index. It changes no result, but such a sweep has no fixed-n verdict.
-  std::optional<uint64_t> item_order = std::nullopt;
+  std::string run_tag;                      // forces a new sweep when changed
+  int32_t max_attempts = 3;                 // lost or failed attempts a shard may be charged
+  int64_t shard_tokens = 16384;             // target size of a shard in estimated tokens
+  std::optional<uint64_t> item_order = {};  // seed of the order that items run in (SeededOrder); absent = by index
   bool operator==(const SweepSpec&) const = default;
 };
 SweepId IdOf(const SweepSpec& spec);
@@ -196,8 +194,7 @@ struct ItemResult {
   std::vector<SampleResult> samples;      // in sample order
   std::vector<ItemValue> values;          // one for each metric of the entry
   bool operator==(const ItemResult&) const = default;
-  // Of everything above: equal results have equal digests, whoever computed them.
-  Digest Hash() const;
+  Digest Hash() const;  // of everything above: equal results have equal digests, whoever computed them
 };
 
 }  // namespace iha

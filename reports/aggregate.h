@@ -29,7 +29,7 @@ struct Cell {
   std::string metric;
   int64_t planned = 0;
   int64_t scored = 0;
-  std::map<Unscored, int64_t> unscored;       // by reason, pending included
+  std::map<Unscored, int64_t> unscored;  // by reason, pending included
   // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one.
   std::optional<scoring::Rational> value;
   std::optional<scoring::Interval> interval;  // present exactly when `value` is

@@ -92,16 +92,19 @@ bool Decided(const std::vector<Walk>& walks, double alpha, SequentialReport& rep
 }
 
 // All walks in step, each at its own share of the longest, until the evidence or the items run out.
-void WalkAll(std::vector<Walk>& walks, double alpha, SequentialReport& report) {
+void WalkAll(std::vector<Walk>& walks, const SequentialOptions& options, SequentialReport& report) {
   int64_t longest = 0;
   for (const Walk& walk : walks) longest = std::max(longest, walk.planned());
-  bool decided = false;
-  for (int64_t step = 1; step <= longest && !decided; step++) {
+  bool ended = false;
+  for (int64_t step = 1; step <= longest && !ended; step++) {
     bool moved = false;
     for (Walk& walk : walks) {
-      if (walk.used() < step * walk.planned() / longest) moved = walk.Advance() || moved;
+      if (walk.used() >= step * walk.planned() / longest) continue;
+      const bool advanced = walk.Advance();
+      moved = moved || advanced;
+      ended = ended || (options.in_step && !advanced);
     }
-    if (moved) decided = Decided(walks, alpha, report);
+    if (moved && !ended) ended = Decided(walks, options.gate.alpha, report);
   }
   for (size_t m = 0; m < walks.size(); m++) {
     report.metrics[m].used = walks[m].used();
@@ -159,7 +162,7 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
     out.margin = margin;
     walks.emplace_back(candidate.entries[pair.candidate_entry], entry, pair, margin, options);
   }
-  WalkAll(walks, options.gate.alpha, report);
+  WalkAll(walks, options, report);
   CountItems(pairs, report);
   report.reason = ReasonOf(report);
   return report;

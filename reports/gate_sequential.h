@@ -21,7 +21,10 @@ namespace iha::reports {
 
 struct SequentialOptions {
   GateOptions gate = {};
-  uint64_t seed = 1234;    // of the order
+  uint64_t seed = 1234;  // of the order
+  // A walk that must wait for an item holds up the others: part of a run gives the very looks that the whole gives, so
+  // that a running sweep's verdict is that of its end, whichever entry was faster.
+  bool in_step = false;
   bool benchmark = false;  // Delta is that of the benchmark's own list of items (drawn without replacement)
 };
 

@@ -24,6 +24,7 @@ absl::StatusOr<reports::SequentialReport> EvaluateInOrder(const reports::GateRun
   IHA_ASSIGN_OR_RETURN(const std::optional<double> margin, MarginOf(flags));
   reports::SequentialOptions options{.gate = GateOptionsOf(flags, margin), .benchmark = flags.target == "benchmark"};
   options.seed = candidate.item_order.value_or(options.seed);
+  options.in_step = candidate.item_order.has_value();
   return reports::EvaluateSequentially(candidate, baseline, options);
 }
 

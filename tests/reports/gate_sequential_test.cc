@@ -93,6 +93,38 @@ TEST(SequentialGate, EveryMetricMustPassAndOneFails) {
   EXPECT_EQ(Walked(partly, baseline, {.gate = {.margin = 0.05}}).verdict, Verdict::kInconclusive);
 }
 
+// What a running sweep shows is what it will show at its end: an entry that is faster than another decides nothing
+// alone, and once there is a verdict it stays, with the items that it needed.
+TEST(SequentialGate, InStepAPartGivesTheVerdictOfTheWhole) {
+  const GateRun baseline = RunOf(400, Half, 2);
+  GateRun whole = RunOf(400, Half, 2);
+  whole.entries[0] = RunOf(400, [](int) { return 0; }).entries[0];
+  const SequentialOptions in_step{.gate = {.margin = 0.05}, .in_step = true};
+  const SequentialReport end = Walked(whole, baseline, in_step);
+  EXPECT_EQ(end.verdict, Verdict::kFail);
+  GateRun fast = whole;
+  fast.entries[1].items.clear();
+  EXPECT_EQ(Walked(fast, baseline, {.gate = {.margin = 0.05}}).verdict, Verdict::kFail);
+  EXPECT_EQ(Walked(fast, baseline, in_step).verdict, Verdict::kInconclusive);
+  // Items arrive in the order of the seed.
+  const std::vector<int64_t> order = SeededOrder(in_step.seed, 400);
+  for (size_t arrived = 0; arrived <= order.size(); arrived += 20) {
+    GateRun part = whole;
+    for (GateEntry& entry : part.entries) {
+      std::erase_if(entry.items, [&](const GateItem& item) {
+        return std::find(order.begin(), order.begin() + static_cast<int64_t>(arrived), item.index) ==
+               order.begin() + static_cast<int64_t>(arrived);
+      });
+    }
+    const SequentialReport seen = Walked(part, baseline, in_step);
+    if (seen.verdict == Verdict::kInconclusive) {
+      EXPECT_LE(arrived, static_cast<size_t>(end.metrics[0].used));
+    } else {
+      EXPECT_EQ(RenderSequentialJson(seen), RenderSequentialJson(end));
+    }
+  }
+}
+
 TEST(SequentialGate, RefusesAsTheGateDoesAndPrintsBothForms) {
   const GateRun baseline = RunOf(20, Half);
   GateRun other = RunOf(20, Half);

@@ -27,6 +27,7 @@ constexpr size_t kSame = 0;
 constexpr size_t kLost = 2;
 constexpr int kClaimPairs = 10000;
 constexpr int kPowerPairs = 1000;
+constexpr int kDraws = 199;        // of the bootstrap: alpha (kDraws + 1) is whole, so that the level is that of many
 constexpr int kClaimedFrom = 164;  // items
 
 double StandardErrors(double rate, int pairs) { return (rate - 0.05) / std::sqrt(0.05 * 0.95 / pairs); }
@@ -70,6 +71,7 @@ void PrintLine(const char* name, const std::vector<double>& rates, int items, in
                             .loss = kLosses[l],
                             .rates = rates,
                             .pairs = static_cast<int>((claim ? kClaimPairs : kPowerPairs) * scale),
+                            .draws = kDraws,
                             .seed = static_cast<uint64_t>(items * 10000 + samples * 100) + s * 10 + l};
       const Rates result = Simulate(setting);
       fail[l].Add(result.fail);

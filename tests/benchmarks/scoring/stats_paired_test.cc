@@ -68,8 +68,8 @@ TEST(Tango, TheGateTakesHalfACountOff) {
   }
 }
 
-// 164 items that are lost with probability 0.0614 and never won: "not worse by 6.14 points" is claimed in error with the
-// probability of a binomial tail, 5.9 % where the uncorrected test passes 5 losses, 2.5 % at the 4 of this one.
+// 164 items that are lost with probability 0.0614 and never won: "not worse by 6.14 points" is claimed in error with
+// the probability of a binomial tail, 5.9 % where the uncorrected test passes 5 losses, 2.5 % at the 4 of this one.
 TEST(Tango, FewLossesKeepTheErrorRate) {
   const double margin = 0.0614;
   const auto passes = [&](int losses, double continuity) {
