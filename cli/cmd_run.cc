@@ -233,14 +233,13 @@ void AddSamplingFlags(CLI::App* sub, RunFlags& f) {
 }
 
 void AddSequentialGate(CLI::App& run, RunFlags& flags) {
-  CLI::App* group = run.add_option_group("Sequential gate");
-  CLI::Option* gate = group->add_option("--sequential-gate", flags.gate.baseline,
-                                        "a baseline (file of export --baseline, or SWEEP/MODEL): items run in a random "
-                                        "order until the verdict is certain; exit as gate");
-  AddGateFlags(*group, flags.gate);
-  for (CLI::Option* option : group->get_options()) {
-    if (option != gate) option->needs(gate);
-  }
+  CLI::Option* gate = run.add_option("--sequential-gate", flags.gate.baseline,
+                                     "a baseline (file of export --baseline, or SWEEP/MODEL): items run in a random "
+                                     "order until the verdict is certain; exit as gate");
+  const size_t before = run.get_options().size();
+  AddGateFlags(run, flags.gate);
+  const std::vector<CLI::Option*> options = run.get_options();
+  for (size_t i = before; i < options.size(); i++) options[i]->needs(gate);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ absl::StatusOr<std::vector<MetricValueRecord>> MetricValues(const reports::Snaps
 }
 
 absl::StatusOr<std::vector<AverageRankRecord>> AverageRankRows(const reports::Snapshot& snapshot) {
-  IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, {.rank_spread = false}));
+  IHA_ASSIGN_OR_RETURN(const reports::Table table,
+                       reports::BuildTable(snapshot, {.baseline = "", .rank_spread = false}));
   std::vector<AverageRankRecord> records;
   for (size_t m = 0; m < table.rows.size(); m++) {
     AverageRankRecord& record = records.emplace_back();

@@ -61,17 +61,18 @@ class TwoModels : public ::testing::Test {
   // Rows of q.jsonl whose reference answers are what alpha says: alpha is always right, beta hardly ever. Returns the
   // sweep of both over them.
   std::string AskWhatAlphaSays(int items) const {
+    const auto row = [](int i, const nlohmann::json& answer) {
+      return nlohmann::json{{"question", fmt::format("item {}, q1", i)}, {"answer", answer}}.dump() + "\n";
+    };
     std::string questions;
-    for (int i = 0; i < items; i++) {
-      questions += nlohmann::json{{"question", fmt::format("q{}", i)}, {"answer", "?"}}.dump() + "\n";
-    }
+    for (int i = 0; i < items; i++) questions += row(i, "?");
     EXPECT_TRUE(WriteFileAtomic(Path("first.jsonl"), questions).ok());
     RunRows("first", "first");
     std::istringstream lines(Read("first/samples.jsonl"));
     std::string answered, line;
     for (int i = 0; i < items && std::getline(lines, line); i++) {
       const auto sample = nlohmann::json::parse(line, nullptr, false);
-      answered += nlohmann::json{{"question", fmt::format("q{}", i)}, {"answer", sample["text"]}}.dump() + "\n";
+      answered += row(i, sample["text"]);
     }
     EXPECT_TRUE(WriteFileAtomic(Path("q.jsonl"), answered).ok());
     return RunRows("q", "out");
