@@ -50,6 +50,10 @@ bool LeadsOn(string_view line, const Phrase& span) {
 
 bool GoesOn(string_view behind) {
   const std::string lower = LowerAscii(behind);
+  // "For **5 people**, it costs $100"
+  const size_t comma = lower.find(", ");
+  if (comma != kNone && std::any_of(lower.begin() + static_cast<ptrdiff_t>(comma), lower.end(), IsAsciiDigit))
+    return true;
   for (const string_view word : {" is ", " are ", " was ", " total", " so ", " thus ", " equals ", " leaves ", " or ",
                                  " and ", " plus ", " minus ", " have ", " has "}) {
     if (lower.find(word) != kNone) return true;
@@ -100,7 +104,9 @@ string_view SaidInBold(const Emphasis& emphasis) {
   const string_view said = line.substr(last.begin, last.end - last.begin);
   const Shape shape = ShapeOf(said);
   if (shape.digits || shape.formula) {
-    const bool alone = spans.size() == 1 && shape.digits;
+    const bool label = said.size() > 1 && IsAsciiLetter(said[0]) && IsAsciiLetter(said[1]) && said.find('=') == kNone &&
+                       said.find(" is ") == kNone;  // "Day 3"
+    const bool alone = spans.size() == 1 && shape.digits && !label;
     return alone && !GoesOn(line.substr(last.end)) ? said : string_view();
   }
   const bool digits = std::any_of(line.begin(), line.end(), IsAsciiDigit);

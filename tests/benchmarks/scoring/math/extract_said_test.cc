@@ -23,6 +23,8 @@ TEST(ExtractMath, WhatStandsInBoldIsTheAnswer) {
       {"After turning, she faces **east**.", "east"},
       {"**Step 3** shows that there are 7 ways.", "7"},
       {"**Total:** 12", "12"},
+      {"On **Day 3**, she sold 12 boxes.", "12"},
+      {"For **5 people**, it costs $100.", "100"},
       {"So he has **3** + **4** = 7 apples.", "7"},
       {"There are 7 ways, **not** 8.", "7"},
       {"We get 7, the **minimum** value.", "7"},
