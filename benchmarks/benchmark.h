@@ -51,7 +51,7 @@ struct MetricInfo {
   std::string name;         // "gsm8k.strict_match"
   std::string description;  // whose rule, one line
   bool pure = true;         // false: needs another process, or items of a checkpoint; the coordinator takes the
-                            // worker's word for it
+                            // worker's word for it where CanBeGrade says so
 };
 
 struct OptionInfo {
@@ -111,6 +111,9 @@ class Benchmark {
   // `unscored` set and the reason, never a wrong answer. Impure metrics may block on their child process.
   virtual std::vector<std::vector<SampleGrade>> Grade(int64_t index, const std::vector<std::string>& texts,
                                                       const std::vector<MetricInfo>& metrics) const = 0;
+  // Of a metric that is not pure: whether a grade that was made elsewhere can be that of `text`, by what it says
+  // itself.
+  virtual bool CanBeGrade(const std::string&, const SampleGrade&) const { return true; }
   // Reference answer, for `explain` and samples.jsonl.
   virtual std::string Gold(int64_t index) const = 0;
   virtual Digest data_digest() const = 0;

@@ -8,7 +8,7 @@
 #include "benchmarks/manifest.h"
 #include "benchmarks/options.h"
 #include "benchmarks/ruler/generate.h"
-#include "benchmarks/ruler/score.h"
+#include "benchmarks/ruler/grade.h"
 #include "benchmarks/scoring/ruler_means.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -17,7 +17,6 @@
 namespace iha::benchmarks::ruler {
 namespace {
 
-constexpr char kMetric[] = "ruler.string_match";
 constexpr char kAutoTemplate[] = "auto";
 constexpr int64_t kMaxSeed = (int64_t{1} << 32) - 1;  // that NumPy takes
 constexpr int64_t kMaxRows = 100000;
@@ -63,6 +62,10 @@ class RulerPlan : public Benchmark {
     return std::vector<std::vector<SampleGrade>>(texts.size(), of_sample);
   }
 
+  bool CanBeGrade(const std::string& text, const SampleGrade& grade) const override {
+    return IsGradeOf(*settings_.task, text, grade);
+  }
+
   absl::StatusOr<std::unique_ptr<ItemSource>> ForCheckpoint(const CheckpointTexts& checkpoint) const override;
 
   const Settings& settings() const { return settings_; }
@@ -105,28 +108,13 @@ class RulerItems final : public RulerPlan {
     std::vector<std::vector<SampleGrade>> grades;
     for (const std::string& text : texts) {
       auto& of_sample = grades.emplace_back();
-      if (!metrics.empty()) of_sample.push_back(GradeOne(At(index).outputs, text));
+      if (!metrics.empty()) of_sample.push_back(GradeOf(*settings().task, At(index).outputs, text));
     }
     return grades;
   }
 
  private:
   const RulerRow& At(int64_t index) const { return rows_.rows.at(static_cast<size_t>(index - first_)); }
-
-  SampleGrade GradeOne(const std::vector<std::string>& references, const std::string& text) const {
-    const std::vector<bool> found = FoundIn(references, text);
-    std::vector<std::string> hits;
-    std::vector<std::string> misses;
-    for (size_t r = 0; r < references.size(); ++r) (found[r] ? hits : misses).push_back(references[r]);
-    SampleGrade grade;
-    grade.metric = kMetric;
-    grade.extracted = fmt::format("{}", fmt::join(hits, ", "));
-    grade.valid = !hits.empty();
-    grade.score = ScoreOf(settings().task->match, found);
-    grade.reason = fmt::format("{}: {} of {} references in the text{}{}", NameOf(settings().task->match), hits.size(),
-                               references.size(), misses.empty() ? "" : "; not there: ", fmt::join(misses, ", "));
-    return grade;
-  }
 
   const RulerRows rows_;
   const int64_t first_;
@@ -264,7 +252,7 @@ absl::StatusOr<BenchmarkInfo> RulerInfo(const std::string& name) {
   BenchmarkInfo info;
   info.name = name;
   info.version = fmt::format("ruler/{}", kGeneratorVersion);
-  info.grader_version = "ruler/1";
+  info.grader_version = "ruler/2";
   info.summary = "RULER: retrieval, tracking, counting and questions in texts of a chosen length";
   info.protocol =
       "ruler:TASK,...@LENGTH,... (all 13 tasks, 4096 tokens); rows of NVIDIA/RULER c3f5e3b for the checkpoint's "

@@ -47,15 +47,16 @@ absl::Status Differs(const ItemResult& item, const std::string& what) {
       item.index, item.item_id, what);
 }
 
-// The grades of one sample: one for each of `metrics`, the pure ones among them (`ours`) bit for bit ours. Another
-// process' verdict is taken on the worker's word.
-absl::Status CheckGrades(const ItemResult& item, size_t sample, const std::vector<benchmarks::MetricInfo>& metrics,
+// The grades of one sample: one for each of `metrics`, the pure ones among them (`ours`) bit for bit ours. What cannot
+// be made anew here has to be possible for the text; another process' verdict is taken on the worker's word.
+absl::Status CheckGrades(const benchmarks::Benchmark& benchmark, const ItemResult& item, size_t sample,
+                         const std::vector<benchmarks::MetricInfo>& metrics, const std::string& text,
                          const std::vector<SampleGrade>& ours) {
   const std::vector<SampleGrade>& theirs = item.samples[sample].grades;
   size_t next = 0;
   for (size_t m = 0; m < metrics.size(); ++m) {
     const bool there = m < theirs.size() && theirs[m].metric == metrics[m].name;
-    if (!there || (metrics[m].pure && theirs[m] != ours[next++])) {
+    if (!there || (metrics[m].pure ? theirs[m] != ours[next++] : !benchmark.CanBeGrade(text, theirs[m]))) {
       return Differs(item, fmt::format("the grade of sample {}", sample));
     }
   }
@@ -113,7 +114,7 @@ absl::Status ResultIngest::Regrade(const Context& context, const ItemResult& ite
   const std::vector<std::vector<SampleGrade>> ours = context.benchmark->Grade(item.index, texts, pure);
   std::vector<std::vector<SampleGrade>> grades;
   for (size_t s = 0; s < item.samples.size(); ++s) {
-    IHA_RETURN_IF_ERROR(CheckGrades(item, s, metrics, ours[s]));
+    IHA_RETURN_IF_ERROR(CheckGrades(*context.benchmark, item, s, metrics, texts[s], ours[s]));
     grades.push_back(item.samples[s].grades);
   }
   IHA_ASSIGN_OR_RETURN(const std::vector<ItemValue> values,

@@ -435,7 +435,8 @@ TEST_F(ValuesTest, ARegradeAddsRowsUnderAnotherGraderVersionAndTheOldOnesStay) {
   EXPECT_EQ(other_data.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// What another process judged can't be graded again here: the worker's word counts, for that metric alone.
+// What another process judged can't be graded again here: the worker's word counts, for that metric alone, and where it
+// can be so.
 TEST_F(ValuesTest, AnImpureGradeIsTakenOnTheWorkersWordAPureOneIsNot) {
   Start(false);
   SweepSpec spec = SimSweep(2, 1, 2);
@@ -443,12 +444,13 @@ TEST_F(ValuesTest, AnImpureGradeIsTakenOnTheWorkersWordAPureOneIsNot) {
   ASSERT_TRUE(coordinator_->Submit(spec).ok());
   const AcquireLeaseReply lease = Acquire("w", "m");
   ASSERT_TRUE(lease.grant.has_value());
-  const auto commit = [&](int64_t index, size_t metric) {
+  const auto commit = [&](int64_t index, size_t metric, bool of_this_text = true) {
     auto work = DoSimWork(*lease.grant, index);
     EXPECT_TRUE(work.ok()) << work.status();
     std::vector<SampleGrade>& grades = work->item.samples[0].grades;
     EXPECT_EQ(grades.size(), 2u);
     grades[metric].score = {grades[metric].score.num == 0 ? 1 : 0, 1};
+    if (!of_this_text) grades[metric].extracted = "what the text does not say";
     work->item.values = *benchmarks::ItemValues(lease.grant->job.entry.metrics, {grades});
     EXPECT_TRUE(
         coordinator_->PutGenerations({.request_id = {"p"}, .worker = {"w"}, .generations = work->generations}).ok());
@@ -462,6 +464,7 @@ TEST_F(ValuesTest, AnImpureGradeIsTakenOnTheWorkersWordAPureOneIsNot) {
     return reply->outcomes.at(0);
   };
   EXPECT_EQ(commit(0, 0).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(commit(0, 1, false).code(), absl::StatusCode::kInternal);
   EXPECT_TRUE(commit(0, 1).ok());
 }
 

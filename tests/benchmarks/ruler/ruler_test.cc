@@ -179,10 +179,17 @@ TEST_F(RulerItems, GradesSayWhatWasFound) {
   EXPECT_EQ(grades[0][0].score, (Score{1, 1}));
   EXPECT_EQ(grades[1][0].score, (Score{1, 4}));
   EXPECT_EQ(grades[1][0].extracted, first);
-  EXPECT_THAT(grades[1][0].reason, HasSubstr("string_match_all: 1 of 4 references in the text; not there: "));
+  EXPECT_THAT(grades[1][0].reason,
+              HasSubstr("string_match_all: 1 of 4 references in the text; found, not found: [[\"" + first + "\"],[\""));
   EXPECT_EQ(grades[2][0].score, (Score{0, 1}));
   EXPECT_FALSE(grades[2][0].valid);
   EXPECT_EQ(grades[2][0].unscored, Unscored::kScored);
+  // The coordinator, which has no rows, can tell whether they are of these texts.
+  const auto plan = Open("ruler:niah_multivalue@4096?template=base", data);
+  EXPECT_TRUE(plan->CanBeGrade(gold, grades[0][0]));
+  EXPECT_TRUE(plan->CanBeGrade("no", grades[2][0]));
+  EXPECT_FALSE(plan->CanBeGrade("no", grades[0][0]));
+  EXPECT_FALSE(plan->CanBeGrade(gold, grades[2][0]));
 }
 
 TEST_F(RulerItems, WhatTheGeneratorCannotMakeIsNamed) {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "benchmarks/ruler/grade.h"
+
 namespace iha::benchmarks::ruler {
 namespace {
 
@@ -59,6 +63,41 @@ TEST(RulerScore, NamesOfTheRules) {
   EXPECT_STREQ(NameOf(Match::kAll), "string_match_all");
   EXPECT_STREQ(NameOf(Match::kPart), "string_match_part");
   for (const Task& task : Tasks()) EXPECT_EQ(task.match == Match::kPart, task.name.starts_with("qa_")) << task.name;
+}
+
+TEST(RulerGrade, IsRightOrNotByWhatItSays) {
+  const Task& vt = *FindTask("vt");
+  const std::string text = "A, b; c [\"]";
+  const SampleGrade right = GradeOf(vt, {"A", "D", "B", "[\"]", "E"}, text);
+  EXPECT_EQ(right.reason,
+            R"(string_match_all: 3 of 5 references in the text; found, not found: [["A","B","[\"]"],["D","E"]])");
+  EXPECT_EQ(right.score, (Score{3, 5}));
+  EXPECT_TRUE(IsGradeOf(vt, text, right));
+  EXPECT_FALSE(IsGradeOf(vt, "A", right));
+  EXPECT_FALSE(IsGradeOf(*FindTask("qa_1"), text, right)) << "another rule";
+  EXPECT_FALSE(IsGradeOf(*FindTask("fwe"), text, right)) << "too many references";
+  using G = SampleGrade;
+  const std::vector<std::function<void(G&)>> spoils = {[](G& g) {
+                                                         g.score = {1, 1};
+                                                       },
+                                                       [](G& g) { g.valid = false; },
+                                                       [](G& g) { g.extracted = "A"; },
+                                                       [](G& g) { g.unscored = Unscored::kGraderUnavailable; },
+                                                       [](G& g) { g.reason = ""; },
+                                                       [](G& g) { g.reason = "[[]]"; },
+                                                       [](G& g) { g.reason = "[{\"a\":1},2]"; },
+                                                       [](G& g) { g.reason += "]"; },
+                                                       [](G& g) { g.reason = std::string(100000, '['); },
+                                                       [](G& g) { g = GradeOf(*FindTask("vt"), {"A"}, "A"); }};
+  for (size_t i = 0; i < spoils.size(); ++i) {
+    SampleGrade spoilt = right;
+    spoils[i](spoilt);
+    EXPECT_FALSE(IsGradeOf(vt, text, spoilt)) << i;
+  }
+  const Task& qa = *FindTask("qa_1");
+  EXPECT_TRUE(IsGradeOf(qa, "x", GradeOf(qa, {"a, b", "x", "x"}, "x")));
+  EXPECT_TRUE(IsGradeOf(qa, "", GradeOf(qa, {"a"}, "")));
+  EXPECT_TRUE(IsGradeOf(qa, "x y", GradeOf(qa, {"x", "y", "a", "b"}, "x y"))) << "two pairs";
 }
 
 }  // namespace
