@@ -58,13 +58,39 @@ int FailRequest(const RunFlags& flags, const absl::Status& status) {
   return usage ? FailUsage("run", status) : Fail("run", status);
 }
 
-// A bad checkpoint, or one that is too short for an entry, is found before anything is stored or started.
-absl::Status CheckModels(const Request& request) {
+// Of the entries whose items follow from a checkpoint's tokenizer: the shortest of each kind, which tells whether the
+// others can be had ("ruler:vt@512" of that and "ruler:vt@1024").
+absl::StatusOr<std::vector<std::unique_ptr<const benchmarks::Benchmark>>> ShortestMade(const Request& request,
+                                                                                       const std::string& data_root) {
+  const coordinator::BenchmarkOpener open = coordinator::OpenerFor(data_root);
+  std::map<std::string, std::unique_ptr<const benchmarks::Benchmark>> shortest;
+  for (const SweepEntry& entry : request.spec.entries) {
+    IHA_ASSIGN_OR_RETURN(auto opened, open(entry.benchmark));
+    if (opened->info().item_tokens == 0) continue;
+    BenchmarkRef kind = entry.benchmark;
+    kind.name.resize(std::min(kind.name.find('@'), kind.name.size()));
+    auto& known = shortest[benchmarks::ToString(kind)];
+    if (known == nullptr || opened->info().item_tokens < known->info().item_tokens) known = std::move(opened);
+  }
+  std::vector<std::unique_ptr<const benchmarks::Benchmark>> made;
+  for (auto& [kind, benchmark] : shortest) made.push_back(std::move(benchmark));
+  return made;
+}
+
+// A bad checkpoint, or one that is too short for an entry or cannot have its items, is found before anything is stored
+// or started.
+absl::Status CheckModels(const Request& request, const std::string& data_root) {
+  IHA_ASSIGN_OR_RETURN(const auto made, ShortestMade(request, data_root));
   for (const auto& [name, folder] : request.folders) {
-    IHA_RETURN_IF_ERROR(tokenizer::Tokenizer::Load(folder).status());
+    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+    IHA_ASSIGN_OR_RETURN(tokenizer, tokenizer::Tokenizer::Load(folder));
     IHA_ASSIGN_OR_RETURN(const int64_t context_tokens, checkpoint::ContextTokensOf(folder));
     for (const SweepEntry& entry : request.spec.entries) {
       IHA_RETURN_IF_ERROR(benchmarks::CheckContext(entry.benchmark, name, context_tokens));
+    }
+    for (const auto& benchmark : made) {
+      const auto items = benchmark->ForCheckpoint({.tokenizer = tokenizer, .items = 1, .cache_dir = "", .threads = 1});
+      if (!items.ok()) return Annotate(items.status(), name);
     }
   }
   return absl::OkStatus();
@@ -167,7 +193,7 @@ int Run(const Command& command, RunFlags flags) {
   if (const absl::Status status = reports::CheckTableOptions(request->spec, table); !status.ok()) {
     return Fail("run", status);
   }
-  if (const absl::Status models = CheckModels(*request); !models.ok()) return Fail("run", models);
+  if (const absl::Status models = CheckModels(*request, command.data_root); !models.ok()) return Fail("run", models);
   if (const absl::Status numerics = CheckNumerics(request->spec.numerics); !numerics.ok()) {
     return Fail("run", numerics);
   }

@@ -21,6 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool FillsALength(const benchmarks::BenchmarkInfo& info) { return info.item_tokens > 0; }
+
 // Of one model's tokenizer.
 class PromptCounter {
  public:
@@ -32,8 +34,8 @@ class PromptCounter {
 
   absl::StatusOr<int64_t> Count(const benchmarks::Benchmark& benchmark, int64_t items) {
     const benchmarks::BenchmarkInfo& info = benchmark.info();
-    // Making the items would take as long as a part of the run: they fill their length, all but a few tokens.
-    if (info.item_tokens > 0) return items * (info.item_tokens - info.default_sampling.max_new_tokens);
+    // Such items are made by the workers, with their tokenizer. They fill their length, all but a few tokens.
+    if (FillsALength(info)) return items * (info.item_tokens - info.default_sampling.max_new_tokens);
     int64_t tokens = 0;
     for (int64_t i = 0; i < items; i++) {
       const benchmarks::Prompt prompt = benchmark.Render(i);
@@ -70,7 +72,8 @@ std::string FolderOf(const std::string& model, const RunFlags& flags,
 
 struct JobCost {
   std::optional<int64_t> prompt_tokens;
-  int64_t tokens = 0;  // with every generation at its limit
+  int64_t tokens = 0;       // with every generation at its limit
+  bool full_items = false;  // some items are counted as full: as long as their benchmark lets them be
 };
 
 std::string CostText(const JobCost& cost) {
@@ -78,8 +81,8 @@ std::string CostText(const JobCost& cost) {
     return fmt::format("about {} tokens (a model is not here: its prompts as bytes / 3, generations at their limit)",
                        cost.tokens);
   }
-  return fmt::format("{}, at most {} tokens with generations", Counted(*cost.prompt_tokens, "prompt token"),
-                     cost.tokens);
+  return fmt::format("{}{}, at most {} tokens with generations", Counted(*cost.prompt_tokens, "prompt token"),
+                     cost.full_items ? " (RULER's items counted as full)" : "", cost.tokens);
 }
 
 // Costs of all jobs, in their order.
@@ -102,10 +105,12 @@ absl::StatusOr<std::vector<JobCost>> CostsOf(const coordinator::SweepPlan& plan,
     if (counter == nullptr) {
       IHA_ASSIGN_OR_RETURN(counter, PromptCounter::Open(folder));
     }
-    const auto prompts = counter->Count(*opened[static_cast<size_t>(job.spec.entry_index)], job.spec.items);
+    const benchmarks::Benchmark& benchmark = *opened[static_cast<size_t>(job.spec.entry_index)];
+    const auto prompts = counter->Count(benchmark, job.spec.items);
     if (!prompts.ok()) return Annotate(prompts.status(), model);
     const SamplingParams& sampling = job.spec.entry.sampling;
     cost.prompt_tokens = *prompts;
+    cost.full_items = FillsALength(benchmark.info());
     cost.tokens = *prompts + job.spec.items * sampling.samples * sampling.max_new_tokens;
   }
   return costs;
@@ -121,7 +126,7 @@ absl::StatusOr<std::string> DescribePlan(const Command& command, const RunFlags&
   Json out = {{"sweep", plan.id.Hex()}, {"jobs", Json::array()}};
   std::string text = fmt::format("sweep {}\n", plan.id.Hex());
   int64_t items = 0;
-  JobCost total{.prompt_tokens = 0};
+  JobCost total{.prompt_tokens = 0, .tokens = 0, .full_items = false};
   for (size_t i = 0; i < plan.jobs.size(); i++) {
     const JobSpec& job = plan.jobs[i].spec;
     const auto shards = static_cast<int64_t>(plan.jobs[i].shards.size());
@@ -138,6 +143,7 @@ absl::StatusOr<std::string> DescribePlan(const Command& command, const RunFlags&
                         Counted(shards, "shard"), CostText(costs[i]));
     items += job.items;
     total.tokens += costs[i].tokens;
+    total.full_items = total.full_items || costs[i].full_items;
     if (total.prompt_tokens.has_value() && prompt_tokens.has_value()) {
       *total.prompt_tokens += *prompt_tokens;
     } else {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/file.h"
@@ -16,6 +17,7 @@ namespace iha {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -140,8 +142,15 @@ TEST_F(RulerRun, WhatTheGeneratorCannotMakeIsUnscoredByName) {
 }
 
 TEST_F(RulerRun, ShardsAreSizedByTheLength) {
-  const RunResult plan = RunProgram({"iha-eval", "run", "--model", dir_.File("alpha"), "--bench", "ruler@2048,4096",
-                                     "--numerics", "fake", "--data-root", data_, "--dry-run", "--json"});
+  std::vector<std::string> argv = {"iha-eval",        "run",        "--model", dir_.File("alpha"), "--bench",
+                                   "ruler@2048,4096", "--numerics", "fake",    "--data-root",      data_,
+                                   "--dry-run"};
+  const RunResult text = RunProgram(argv);
+  EXPECT_THAT(text.out,
+              HasSubstr("\n    500 items, 63 shards, 960000 prompt tokens (RULER's items counted as full), at most "
+                        "1024000 tokens with generations\n"));
+  argv.emplace_back("--json");
+  const RunResult plan = RunProgram(argv);
   ASSERT_EQ(plan.exit.code, 0) << plan.err;
   const json jobs = json::parse(plan.out)["jobs"];
   ASSERT_EQ(jobs.size(), 26u);
@@ -189,6 +198,18 @@ TEST_F(RulerRun, BadSpecsAreOneLine) {
     EXPECT_THAT(run.err, HasSubstr(said)) << bench;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   }
+}
+
+// What the checkpoint's tokenizer says of an entry is found before anything is stored: the shortest length tells.
+TEST_F(RulerRun, ALengthTooShortForATaskIsAnErrorThatNamesTheLeast) {
+  const RunResult run = Run("ruler:niah_single_1,vt@3072,200", "short");
+  EXPECT_EQ(run.exit.code, 3) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("alpha: ruler:niah_single_1@200: RULER niah_single_1: length 200 is too short: with "
+                                 "nothing to read between its words it takes "));
+  EXPECT_FALSE(fs::exists(dir_.File("short")));
+  EXPECT_EQ(Run("ruler:niah_single_1@3072,200", "short", {"--dry-run"}).exit.code, 3);
 }
 
 }  // namespace

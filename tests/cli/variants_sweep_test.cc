@@ -56,7 +56,7 @@ class VariantsSweep : public ::testing::Test {
     }
   }
 
-  // Table 2's columns over two items each, and a benchmark of one's own.
+  // Table 2's columns over two items each, a text of 1,024 tokens (bytes) of RULER's, and a benchmark of one's own.
   void WriteSweep() const {
     ASSERT_TRUE(
         WriteFileAtomic(Path("quiz.jsonl"), "{\"question\":\"q\",\"choices\":[\"ab\",\"c\"],\"answer\":1}\n").ok());
@@ -78,6 +78,7 @@ class VariantsSweep : public ::testing::Test {
                           entry({{"spec", "math500?fewshot=0"}, {"metrics", {"math.robust"}}}),
                           entry({{"spec", "mbpp"}, {"metrics", {"mbpp.pass@1"}}}),
                           entry({{"spec", "humaneval"}, {"metrics", {"humaneval.pass@1"}}}),
+                          {{"spec", "ruler:fwe@1024"}, {"limit", 2}},
                           {{"spec", "choice:" + Path("quiz.jsonl")}, {"metrics", {"acc"}}}}},
                         {"numerics", {{"backend", "cpu-exact"}}}};
     ASSERT_TRUE(WriteFileAtomic(Path("sweep.json"), sweep.dump(2)).ok());
@@ -116,7 +117,8 @@ TEST_F(VariantsSweep, FromCheckpointsToTheTableInEveryFormat) {
   const RunResult two = Run("two", data, {"--workers", "2", "--max-batch", "3"});
   ASSERT_EQ(two.exit.code, 0) << two.err;
   EXPECT_EQ(one.out, two.out);
-  for (const char* column : {"GSM8K EM", "GSM8K Maj@5", "MATH-500 EM", "MBPP P@1", "HumanEval P@1", "Avg. Rank"}) {
+  for (const char* column :
+       {"GSM8K EM", "GSM8K Maj@5", "MATH-500 EM", "MBPP P@1", "HumanEval P@1", "ruler:fwe@1024", "Avg. Rank"}) {
     EXPECT_THAT(one.out, HasSubstr(column));
   }
   for (const char* format : {"md", "csv", "json", "latex", "html"}) {
