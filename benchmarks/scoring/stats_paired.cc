@@ -52,14 +52,28 @@ void UseTango(const PairedOptions& options, PairedResult& result) {
   result.p_worse = NormalCdf(std::max(-8.0, std::min(8.0, at_zero)));
 }
 
+// The smallest distance between two values of d, which a sum of them moves by: 1 / k for means of k grades.
+double StepOf(std::span<const double> d) {
+  std::vector<double> values(d.begin(), d.end());
+  std::sort(values.begin(), values.end());
+  double step = 2.0;
+  for (size_t i = 1; i < values.size(); ++i) {
+    const double gap = values[i] - values[i - 1];
+    if (gap > 1e-9) step = std::min(step, gap);  // less is rounding
+  }
+  return step;
+}
+
 void UseBootstrapT(std::span<const double> d, const PairedOptions& options, PairedResult& result) {
-  const double se = result.sd / std::sqrt(static_cast<double>(result.items));
+  const double n = static_cast<double>(result.items);
+  const double se = result.sd / std::sqrt(n);
+  const double correction = options.continuity * StepOf(d) / n;
   const std::vector<double> statistics = StudentizedResamples(d, options.seed, options.draws);
   const auto rank = static_cast<size_t>(std::max(1.0, std::floor((options.draws + 1.0) * options.alpha)));
   result.method = PairedMethod::kBootstrapT;
-  result.lower = std::max(-1.0, result.delta - statistics[statistics.size() - rank] * se);
-  result.upper = std::min(1.0, result.delta - statistics[rank - 1] * se);
-  const double observed = result.delta / se;
+  result.lower = std::max(-1.0, result.delta - statistics[statistics.size() - rank] * se - correction);
+  result.upper = std::min(1.0, result.delta - statistics[rank - 1] * se + correction);
+  const double observed = (result.delta + correction) / se;
   const auto as_low = std::upper_bound(statistics.begin(), statistics.end(), observed) - statistics.begin();
   result.p_worse = (1.0 + static_cast<double>(as_low)) / (options.draws + 1.0);
 }

@@ -6,7 +6,8 @@
 //                design", Statistics in Medicine 17, 1998), with half a count as continuity correction: without it the
 //                error rate is 0.059 instead of 0.05 where some 10 items differ (docs/gate-calibration.md)
 //   kBootstrapT  otherwise, with at least 30 d_i other than 0: the studentized bootstrap (Efron and Tibshirani, An
-//                Introduction to the Bootstrap, 1993, section 12.5). A resample is a multinomial draw of the counts of
+//                Introduction to the Bootstrap, 1993, section 12.5), the same correction being half of the step that a
+//                sum of d moves by (1 / k for means of k grades). A resample is a multinomial draw of the counts of
 //                the distinct d values, so that its cost is that of the items off the most common one
 //   kBetting     otherwise: the fixed-n betting bound (stats_betting.h), whose guarantee is for any n
 // Samples of an item are dependent: the item is the unit. Pure, thread-safe; equal data give equal bits on every
@@ -30,7 +31,7 @@ struct PairedOptions {
   uint64_t seed = 1234;        // of resampling and shuffles
   int32_t draws = 10000;       // bootstrap resamples; 1 / (draws + 1) must be below alpha
   int64_t min_nonzero = 30;    // fewer d_i other than 0: kBetting
-  double continuity = 0.5;     // kTango's correction, in items; 0 = Tango's own bounds
+  double continuity = 0.5;     // correction of kTango and kBootstrapT, in steps of the sum of d; 0 = none
 };
 
 struct PairedResult {

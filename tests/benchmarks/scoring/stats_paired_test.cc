@@ -187,6 +187,21 @@ TEST(Paired, OneSidedBoundsKeepTheirErrorRate) {
   }
 }
 
+// A sum of means of four grades moves by quarters: half of one, over n, on each side, and nothing where values lie
+// close.
+TEST(Paired, TheBootstrapsBoundsTakeHalfAStepOff) {
+  std::vector<double> quarters(200, 0.0);
+  for (size_t i = 0; i < 60; ++i) quarters[i] = i % 3 == 0 ? -0.25 : 0.5;
+  const PairedResult plain = CompareDifferences(quarters, {.draws = 199, .continuity = 0.0});
+  const PairedResult half = CompareDifferences(quarters, {.draws = 199});
+  EXPECT_EQ(half.method, PairedMethod::kBootstrapT);
+  EXPECT_NEAR(plain.lower - half.lower, 0.5 * 0.25 / 200, 1e-12);
+  EXPECT_NEAR(half.upper - plain.upper, 0.5 * 0.25 / 200, 1e-12);
+  EXPECT_GE(half.p_worse, plain.p_worse);
+  quarters[0] = -0.25 + 1e-7;
+  EXPECT_NEAR(plain.lower, CompareDifferences(quarters, {.draws = 199}).lower, 1e-6);
+}
+
 TEST(Paired, ChoosesItsMethod) {
   EXPECT_EQ(CompareDifferences(Signs(10, 10, 50), {}).method, PairedMethod::kBetting);
   EXPECT_EQ(CompareDifferences(Signs(20, 10, 50), {.draws = 99}).method, PairedMethod::kBootstrapT);
