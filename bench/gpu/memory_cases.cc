@@ -8,7 +8,6 @@
 #include "kernels/epilogue/epilogue_gpu.h"
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
-#include "kernels/logits/argmax_gpu.h"
 #include "kernels/logits/sample_gpu.h"
 #include "kernels/mlp/mlp_gpu.h"
 #include "kernels/rmsnorm/rmsnorm_gpu.h"
@@ -198,9 +197,6 @@ absl::Status Tokens(DeviceRuntime& runtime, const KernelSizes& s, const KernelCa
   for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(i * 7919 % 4096) * 0x1p-9f;
   IHA_ASSIGN_OR_RETURN(const auto logits, DeviceArray<float>::Copy(runtime, values, "logits"));
   IHA_ASSIGN_OR_RETURN(const auto tokens, DeviceArray<int32_t>::Make(runtime, rows, "tokens"));
-  IHA_RETURN_IF_ERROR(sink({fmt::format("ArgmaxGpu {} x {}", rows, n), 4.0 * rows * n, 0, [&](GpuStream stream) {
-                              return kernels::ArgmaxGpu({logits.data(), tokens.data(), rows, n, n}, stream);
-                            }}));
   IHA_ASSIGN_OR_RETURN(const auto temperature,
                        DeviceArray<float>::Copy(runtime, std::vector<float>(rows, 0.6f), "temperature"));
   IHA_ASSIGN_OR_RETURN(const auto uniform,

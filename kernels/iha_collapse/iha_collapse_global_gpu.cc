@@ -21,7 +21,7 @@ GpuStatus IhaCollapseGlobalGpu(const IhaCollapseGlobalGpuArgs& args, GpuStream s
   if (args.d == 0 || args.d % kCollapseGpuColumns != 0 || args.terms == 0 || args.terms > 2) return 1;
   if (args.v != nullptr && args.d != 64 && args.d != 128 && args.d != 256) return 1;
   const CollapseGpuLayout layout = CollapseGpuLayoutFor(args.heads, args.pseudo, args.terms);
-  const uint32_t tiles = CollapseGpuTilesFor(layout, args.v == nullptr ? 0 : args.d);
+  const uint32_t tiles = CollapseGpuTilesFor(layout, args.v == nullptr ? 0 : args.d, args.max_shared_bytes);
   if (tiles == 0) return 1;
   if (args.tokens == 0) return 0;
   return tiles == 1 ? Launch<1>(args, stream) : tiles == 2 ? Launch<2>(args, stream) : Launch<4>(args, stream);

@@ -64,7 +64,8 @@ struct IhaCollapseGlobalGpuArgs {
   uint32_t heads = 0;
   uint32_t pseudo = 0;
   uint32_t d = 0;
-  const uint16_t* v = nullptr;  // null: no XSA
+  const uint16_t* v = nullptr;                     // null: no XSA
+  uint32_t max_shared_bytes = kGpuMaxSharedBytes;  // of a block on this device
 };
 inline constexpr uint32_t kCollapseGpuWarps = 4;
 inline constexpr uint32_t kCollapseGpuColumns = 64;  // of a block without XSA
@@ -76,9 +77,10 @@ constexpr size_t CollapseGpuSharedBytes(const CollapseGpuLayout& r, uint32_t til
   return tiles * 16 * (size_t{r.columns} * r.terms * 2 + 16) + stages;
 }
 // 16 heads each that a block holds: all, or of the fewest equal parts that fit; 0: none do.
-constexpr uint32_t CollapseGpuTilesFor(const CollapseGpuLayout& r, uint32_t xsa_d) {
+constexpr uint32_t CollapseGpuTilesFor(const CollapseGpuLayout& r, uint32_t xsa_d,
+                                       uint32_t max_shared_bytes = kGpuMaxSharedBytes) {
   for (uint32_t tiles = r.rows / 16; tiles > 0; tiles /= 2) {
-    if (CollapseGpuSharedBytes(r, tiles, xsa_d) <= kGpuMaxSharedBytes) return tiles;
+    if (CollapseGpuSharedBytes(r, tiles, xsa_d) <= max_shared_bytes) return tiles;
   }
   return 0;
 }

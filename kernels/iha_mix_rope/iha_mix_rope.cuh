@@ -12,12 +12,6 @@ namespace {
 constexpr uint32_t kTile = 16;   // rows of an mma
 constexpr uint32_t kAngles = 8;  // of a lane: its 16 columns of a row
 
-IHA_DEVICE void Rotate(float& u, float& v, float c, float s) {
-  const float turned = fmaf(u, c, -(v * s));
-  v = fmaf(v, c, u * s);
-  u = turned;
-}
-
 // Where the parts of a block's shared memory begin, in bytes.
 struct Plan {
   uint32_t shift;

@@ -27,7 +27,7 @@ GpuStatus IhaMixRopeGpu(const IhaMixGpuArgs& args, GpuStream stream) {
   }
   if (norm && s.d != 64 && s.d != 128 && s.d != 256) return 1;
   IhaMixGpuArgs filled = args;
-  filled.block_rows = MixGpuRowsFor(s, args.terms, norm);
+  filled.block_rows = MixGpuRowsFor(s, args.terms, norm, args.max_shared_bytes);
   if (filled.block_rows == 0) return 1;
   if (s.tokens == 0) return 0;
   const uint32_t columns = MixGpuAlphaLayoutFor(s, args.terms).columns;

@@ -78,7 +78,8 @@ struct IhaMixGpuArgs {
   float norm_eps = 0.0f;
   uint32_t norm_mean_of = 0;  // values of the mean where zeros pad a row, 0: d
   RopePairing pairing = RopePairing::kHalf;
-  uint32_t block_rows = 0;  // set by the launcher: MixGpuRowsFor
+  uint32_t max_shared_bytes = kGpuMaxSharedBytes;  // of a block on this device
+  uint32_t block_rows = 0;                         // set by the launcher: MixGpuRowsFor
 };
 
 inline constexpr uint32_t kMixGpuWarps = 4;
@@ -95,11 +96,12 @@ constexpr size_t MixGpuSharedBytes(const IhaMixGpuShape& s, uint32_t terms, bool
          (norm ? 2 * kMixGpuWarps * 16 * 4 : 0);
 }
 // Rows of alpha that a block holds: all of them, or of the fewest equal parts that fit; 0: not even 16 do.
-constexpr uint32_t MixGpuRowsFor(const IhaMixGpuShape& s, uint32_t terms, bool norm) {
+constexpr uint32_t MixGpuRowsFor(const IhaMixGpuShape& s, uint32_t terms, bool norm,
+                                 uint32_t max_shared_bytes = kGpuMaxSharedBytes) {
   const uint32_t all = MixGpuAlphaLayoutFor(s, terms).rows;
   for (uint32_t parts = 1;; ++parts) {
     const uint32_t rows = ((all + parts - 1) / parts + 15) / 16 * 16;
-    if (MixGpuSharedBytes(s, terms, norm, rows) <= kGpuMaxSharedBytes) return rows;
+    if (MixGpuSharedBytes(s, terms, norm, rows) <= max_shared_bytes) return rows;
     if (rows == 16) return 0;
   }
 }

@@ -11,11 +11,6 @@ IHA_DEVICE void LoadFour(ptx::Global<const float> from, float* to) {
   const auto four = ptx::LoadAs<ptx::Pack<float, 4>>(from);
   for (int i = 0; i < 4; ++i) to[i] = four.v[i];
 }
-IHA_DEVICE void Rotate(float& u, float& v, float c, float s) {
-  const float turned = fmaf(u, c, -(v * s));
-  v = fmaf(v, c, u * s);
-  u = turned;
-}
 
 // A block a token; a thread takes 8 pairs (half) or 4 (interleaved) of a head at a time.
 IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) RopeRows(RopeGpuArgs p) {

@@ -164,7 +164,7 @@ void Block::Exit() {
            "exits while other lanes of its warp wait for it here in " + std::string(p.operation.name));
     }
   }
-  FinishIfComplete(warp, Site());
+  FinishIfComplete(warp);
   if (w.exited == w.exists) {
     order_.Tell(warp, false, exited_knowledge_);
   } else if (w.at_barrier != 0 && w.at_barrier == (w.exists & ~w.exited)) {

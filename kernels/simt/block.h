@@ -149,7 +149,7 @@ class Block {
   void Exit();
   void CheckJoin(const WarpOperation& operation, const Site& site, const Warp& w);
   Pending* FindPending(const WarpOperation& operation, const Site& site, Warp& w);
-  void FinishIfComplete(uint32_t warp, const Site& site);
+  void FinishIfComplete(uint32_t warp);
   void WarpArrives(uint32_t warp, const Site& site);
   void ReleaseIfComplete(NamedBarrier& barrier);
   [[nodiscard]] uint32_t LiveWarps() const;

@@ -103,7 +103,7 @@ void Block::FinishWarp(const WarpOperation& operation) {
 }
 
 // After a lane exited: a SyncWarp that waited for nobody else.
-void Block::FinishIfComplete(uint32_t warp_number, const Site& /*site*/) {
+void Block::FinishIfComplete(uint32_t warp_number) {
   Warp& w = warps_[warp_number];
   for (size_t i = 0; i < w.pending.size();) {
     const Pending& p = w.pending[i];

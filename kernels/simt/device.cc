@@ -15,7 +15,7 @@ std::string Show(const Dim3& d) {
 }
 
 // What a device would refuse at the launch; empty if nothing.
-std::string Refusal(const LaunchConfig& config) {
+std::string Refusal(const LaunchConfig& config, size_t max_shared_bytes) {
   if (config.grid.count() == 0 || config.block.count() == 0) {
     return "grid " + Show(config.grid) + " block " + Show(config.block) + " has no threads";
   }
@@ -26,8 +26,8 @@ std::string Refusal(const LaunchConfig& config) {
   if (config.block.count() > kMaxBlockThreads) {
     return "block " + Show(config.block) + " has more than " + std::to_string(kMaxBlockThreads) + " threads";
   }
-  if (config.shared_bytes > kMaxSharedBytes) {
-    return std::to_string(config.shared_bytes) + " bytes of shared memory, at most " + std::to_string(kMaxSharedBytes);
+  if (config.shared_bytes > max_shared_bytes) {
+    return std::to_string(config.shared_bytes) + " bytes of shared memory, at most " + std::to_string(max_shared_bytes);
   }
   return "";
 }
@@ -99,7 +99,7 @@ Allocation* Device::Find(const void* address) {
 
 Report Device::Launch(const LaunchConfig& config, const std::function<void()>& thread) {
   report_ = {};
-  if (std::string refusal = Refusal(config); !refusal.empty()) {
+  if (std::string refusal = Refusal(config, options_.max_shared_bytes); !refusal.empty()) {
     report_.error = ErrorKind::kLaunch;
     report_.message = std::string(config.name) + ": " + refusal;
     return report_;

@@ -77,7 +77,6 @@ struct RecordedLaunch {
 
 inline constexpr size_t kFiberStackBytes = size_t{128} << 10;
 inline constexpr size_t kMaxBlockThreads = 1024;
-inline constexpr size_t kMaxSharedBytes = kGpuMaxSharedBytes;
 
 class Device {
  public:

@@ -24,6 +24,13 @@ IHA_DEVICE Eight16 Narrow(const float (&from)[8]) {
   return to;
 }
 
+// (u, v) turned by the angle of cosine c and sine s.
+IHA_DEVICE void Rotate(float& u, float& v, float c, float s) {
+  const float turned = fmaf(u, c, -(v * s));
+  v = fmaf(v, c, u * s);
+  u = turned;
+}
+
 // The same bits as another type of the same size.
 template <class To, class From>
 IHA_DEVICE To BitsAs(const From& from) {

@@ -9,6 +9,8 @@
 #include <source_location>
 #include <string>
 
+#include "kernels/simt/target.h"
+
 namespace iha::kernels::simt {
 
 struct Dim3 {
@@ -40,6 +42,7 @@ struct Options {
   CopyMode copies = CopyMode::kLazy;
   bool check_shared = true;  // races and reads of unwritten bytes of shared memory
   bool check_global = true;  // blocks of one launch that meet in global memory; reads of unwritten bytes
+  size_t max_shared_bytes = kGpuMaxSharedBytes;  // of a block
 };
 
 enum class ErrorKind {

@@ -57,6 +57,7 @@ struct TalkingValueStages {
   static constexpr uint32_t kOutputBytes = kWarps * 16 * kD * 2;
   static constexpr uint32_t kStageBytes = kKeys * kD * 2;
   static constexpr uint32_t kBytes = kOutputBytes + 2 * kStageBytes;
+  static_assert(kBytes == TalkingValuesGpuSharedBytes(kD));
 
   IHA_DEVICE static uint32_t At(uint32_t block) { return kOutputBytes + block % 2 * kStageBytes; }
   IHA_DEVICE static void Load(const AttentionGpuArgs& p, const FlashTile& t, uint32_t block) {

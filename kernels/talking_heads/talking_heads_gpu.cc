@@ -10,8 +10,8 @@ bool Fits(const TalkingHeadsGpuArgs& args) {
   if (a.heads == 0 || a.heads > kTalkingGpuMaxHeads || a.kv_heads == 0 || a.heads % a.kv_heads != 0) return false;
   if (a.d != a.d_v || (a.d != 64 && a.d != 128 && a.d != 256)) return false;
   if (a.mask.pseudo != 1 || a.lse != nullptr || a.split_keys != 0) return false;
-  if (args.block_rows == 0) return false;
-  return args.block_rows % 64 == 0 || (args.block_rows == 16 && a.max_rows <= 16);
+  if (args.block_rows == 0) return a.max_rows == 0;
+  return args.block_rows % 64 == 0 || (args.block_rows < 64 && a.max_rows <= args.block_rows);
 }
 
 }  // namespace

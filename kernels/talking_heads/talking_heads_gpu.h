@@ -33,7 +33,7 @@ struct TalkingHeadsGpuArgs {
   const float* pre = nullptr;   // [heads][heads], from row to column
   const float* post = nullptr;  // the same
   float* scores = nullptr;      // scratch: TalkingHeadsGpuScratch(args) floats
-  uint32_t block_rows = 0;      // rows of a sequence at a time: a multiple of 64, or 16 where max_rows is at most that
+  uint32_t block_rows = 0;      // rows of a sequence at a time: a multiple of 64, or max_rows to 64 where those are all
   uint32_t first_row = 0;       // set by the launcher
 };
 
@@ -44,9 +44,9 @@ constexpr size_t TalkingHeadsGpuScratch(const TalkingHeadsGpuArgs& a) {
   return size_t{a.attention.sequences} * a.block_rows * a.attention.heads * TalkingHeadsGpuStride(a);
 }
 
-// block_rows for scratch of at most so many bytes, if 64 rows fit into it.
+// block_rows for scratch of at most so many bytes, if 64 rows (or all, where there are fewer) fit into it.
 constexpr uint32_t TalkingHeadsGpuRowsFor(const AttentionGpuArgs& a, size_t scratch_bytes) {
-  if (a.max_rows <= 16) return 16;
+  if (a.max_rows <= 64) return a.max_rows;
   TalkingHeadsGpuArgs one{};
   one.attention = a;
   one.block_rows = 64;
@@ -54,6 +54,15 @@ constexpr uint32_t TalkingHeadsGpuRowsFor(const AttentionGpuArgs& a, size_t scra
   const size_t fit = least_bytes == 0 ? most : scratch_bytes / least_bytes;
   return static_cast<uint32_t>(fit < 1 ? 1 : fit < most ? fit : most) * 64;
 }
+
+// Shared memory of a block: of the mixes, for heads filled up to 8, 16, 32 or 64, both matrices and two values a head;
+// of the values, 64 rows of output and two stages of 64 keys. Scores need less.
+constexpr size_t TalkingMixesGpuSharedBytes(uint32_t heads) {
+  uint32_t filled = 8;
+  while (filled < heads) filled *= 2;
+  return (2 * size_t{filled} * filled + 2 * filled) * sizeof(float);
+}
+constexpr size_t TalkingValuesGpuSharedBytes(uint32_t d) { return (64 + 2 * size_t{kGpuKeyBlock}) * d * 2; }
 
 GpuStatus TalkingHeadsGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
 

@@ -13,6 +13,7 @@ template <uint32_t kHeads>
 struct MixPlan {
   static constexpr uint32_t kPre = 0, kPost = kHeads * kHeads * 4, kMax = 2 * kPost, kSum = kMax + kHeads * 4;
   static constexpr uint32_t kBytes = kSum + kHeads * 4;
+  static_assert(kBytes == TalkingMixesGpuSharedBytes(kHeads));
 };
 
 // A matrix [from][to] of the caller, turned.

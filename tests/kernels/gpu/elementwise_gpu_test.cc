@@ -1,9 +1,5 @@
 #include "kernels/elementwise/elementwise_gpu.h"
 
-#include <limits>
-
-#include "kernels/logits/argmax_gpu.h"
-#include "kernels/logits/logits.h"
 #include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
@@ -100,34 +96,6 @@ TEST(ElementwiseGpu, RefusesWhatItCannotDo) {
   simt::Device device;
   EXPECT_EQ(AddInPlaceGpu({nullptr, nullptr, 1, 12, 16, 16}, &device), 1);
   EXPECT_EQ(EmbedGpu({nullptr, nullptr, nullptr, 1, 12}, &device), 1);
-}
-
-// Ties, zeros of both signs, NaN, infinities; lengths around the block and the warp.
-TEST(ArgmaxGpu, TheSameTokenAsTheCpu) {
-  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-  for (const uint32_t n : {1u, 2u, 31u, 33u, 255u, 256u, 257u, 1000u}) {
-    const uint32_t rows = 8, ld = n + 3;
-    std::vector<float> x = RandomFloats(rows * ld, n, 3);
-    const auto row = [&](uint32_t r) { return &x[size_t{r} * ld]; };
-    for (uint32_t i = 0; i < n; ++i) {
-      row(1)[i] = std::floor(row(1)[i]);      // many ties
-      row(2)[i] = i % 2 == 0 ? -0.0f : 0.0f;  // all equal
-      row(3)[i] = -kInf;
-      row(4)[i] = -1.0f;
-    }
-    row(4)[n - 1] = kInf;
-    row(5)[n / 2] = kNan;
-    row(6)[0] = kNan;
-    row(7)[n - 1] = -kInf;
-    ForEachSchedule([&](simt::Device& device) {
-      simt::Buffer<float> logits(device, x, "logits");
-      simt::Buffer<int32_t> tokens(device, rows, "tokens");
-      ASSERT_EQ(ArgmaxGpu({logits.data(), tokens.data(), rows, n, ld}, &device), 0) << device.report().message;
-      for (uint32_t r = 0; r < rows; ++r) EXPECT_EQ(tokens.data()[r], Argmax({row(r), n})) << "row " << r << " n " << n;
-      EXPECT_EQ(device.report().counters.global_read_bytes, uint64_t{rows} * n * 4);
-      EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{rows} * 4);
-    });
-  }
 }
 
 }  // namespace

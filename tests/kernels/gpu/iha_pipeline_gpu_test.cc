@@ -28,98 +28,148 @@ Layer MakeLayer() {
   return layer;
 }
 
-// Outputs of a layer whose pseudo heads are copies of the heads (alpha = 1 for m = h) and whose collapse is their mean,
-// in two chunks of tokens, so that the second reads the pages that the first has written.
-std::vector<float> RunCopies(simt::Device& device, const Layer& layer, uint32_t pseudo) {
-  const IhaMixGpuShape all{kTokens, kHeads, pseudo, kD};
-  std::vector<float> alpha(kHeads * pseudo * kHeads, 0.0f);
-  for (uint32_t r = 0; r < kHeads * pseudo; ++r) alpha[r * kHeads + r / pseudo] = 1.0f;
-  std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(all, 1).elements());
-  MixGpuPackAlpha(all, 1, alpha.data(), packed.data());
-  // All pseudo tokens of a token at its own position: no shift.
-  const std::vector<float> ones(pseudo * kD / 2, 1.0f), zeros(pseudo * kD / 2, 0.0f);
-  const uint32_t pages = (kTokens * pseudo + 63) / 64;
-  std::vector<int32_t> table(pages);
-  std::iota(table.rbegin(), table.rend(), 0);
-  simt::Buffer<uint16_t> q(device, layer.q.bits, "q"), k(device, layer.k.bits, "k"), v(device, layer.v.bits, "v");
-  simt::Buffer<uint16_t> da(device, packed, "alpha"), k_pages(device, size_t{pages} * kHeads * 64 * kD, "k_pages"),
-      v_pages(device, size_t{pages} * kHeads * 64 * kD, "v_pages"), out(device, kTokens * kHeads * kD, "out");
-  simt::Buffer<float> cos(device, layer.cos, "cos"), sin(device, layer.sin, "sin"), shift_cos(device, ones, "ones"),
-      shift_sin(device, zeros, "zeros");
-  simt::Buffer<int32_t> page_table(device, table, "page_table");
-  simt::Buffer<float> mean(device, std::vector<float>(kHeads * pseudo, 1.0f / static_cast<float>(pseudo)), "collapse");
-  for (const auto& [first, n] : {std::pair<uint32_t, uint32_t>{0, 31}, {31, kTokens - 31}}) {
-    const uint32_t rows = n * pseudo;
-    std::vector<uint32_t> token_rows(n), positions(rows);
-    std::iota(token_rows.begin(), token_rows.end(), first);
-    std::iota(positions.begin(), positions.end(), first * pseudo);
-    simt::Buffer<uint32_t> first_row(device, token_rows), row_position(device, positions),
-        row_sequence(device, std::vector<uint32_t>(rows, 0)), q_begin(device, std::vector<uint32_t>{0, rows}),
-        kv_length(device, std::vector<uint32_t>{(first + n) * pseudo});
-    simt::Buffer<uint16_t> mq(device, size_t{rows} * kHeads * kD, "mixed q"),
-        mk(device, size_t{rows} * kHeads * kD, "mixed k"), mv(device, size_t{rows} * kHeads * kD, "mixed v"),
-        attended(device, size_t{rows} * kHeads * kD, "attended");
-    const size_t from = size_t{first} * kHeads * kD;
-    const uint32_t stride = kHeads * kD;
-    EXPECT_EQ(IhaMixRopeGpu({.shape = {n, kHeads, pseudo, kD},
-                             .terms = 1,
-                             .count = 3,
-                             .parts = {{q.data() + from, stride, 1, da.data(), mq.data()},
-                                       {k.data() + from, stride, 1, da.data(), mk.data()},
-                                       {v.data() + from, stride, 0, da.data(), mv.data()}},
-                             .first_row = first_row.data(),
-                             .cos = cos.data(),
-                             .sin = sin.data(),
-                             .shift_cos = shift_cos.data(),
-                             .shift_sin = shift_sin.data()},
-                            &device),
-              0)
-        << device.report().message;
-    EXPECT_EQ(KvAppendGpu({.pages = {k_pages.data(), v_pages.data(), kHeads, kD, kD},
-                           .k = mk.data(),
-                           .v = mv.data(),
-                           .row_sequence = row_sequence.data(),
-                           .positions = row_position.data(),
-                           .page_table = page_table.data(),
-                           .pages_per_sequence = pages,
-                           .rows = rows},
-                          &device),
-              0)
-        << device.report().message;
-    EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{rows} * kHeads * kD * 4);
-    EXPECT_EQ(AttentionGpu({.q = mq.data(),
-                            .k_pages = k_pages.data(),
-                            .v_pages = v_pages.data(),
-                            .page_table = page_table.data(),
-                            .q_begin = q_begin.data(),
-                            .kv_length = kv_length.data(),
-                            .out = attended.data(),
-                            .lse = nullptr,
-                            .sequences = 1,
-                            .max_rows = rows,
-                            .pages_per_sequence = pages,
-                            .heads = kHeads,
-                            .kv_heads = kHeads,
-                            .d = kD,
-                            .d_v = kD,
-                            .scale = 0.125f,
-                            .mask = {.pseudo = pseudo, .token_causal = true}},
-                           &device),
-              0)
-        << device.report().message;
-    EXPECT_EQ(IhaCollapseGpu({.a = attended.data(),
-                              .v = nullptr,
-                              .collapse = mean.data(),
-                              .out = out.data() + from,
-                              .tokens = n,
-                              .heads = kHeads,
-                              .pseudo = pseudo,
-                              .d = kD},
-                             &device),
-              0)
-        << device.report().message;
+// A layer on the device whose pseudo heads are copies of the heads (alpha = 1 for m = h) and whose collapse is their
+// mean.
+struct Copies {
+  uint32_t pseudo, pages;
+  simt::Buffer<uint16_t> q, k, v, alpha, k_pages, v_pages, out;
+  simt::Buffer<float> cos, sin, shift_cos, shift_sin, mean;
+  simt::Buffer<int32_t> page_table;
+
+  Copies(simt::Device& device, const Layer& layer, uint32_t p)
+      : pseudo(p),
+        pages((kTokens * p + 63) / 64),
+        q(device, layer.q.bits, "q"),
+        k(device, layer.k.bits, "k"),
+        v(device, layer.v.bits, "v"),
+        alpha(device, PackedCopies(p), "alpha"),
+        k_pages(device, size_t{pages} * kHeads * 64 * kD, "k_pages"),
+        v_pages(device, size_t{pages} * kHeads * 64 * kD, "v_pages"),
+        out(device, kTokens * kHeads * kD, "out"),
+        cos(device, layer.cos, "cos"),
+        sin(device, layer.sin, "sin"),
+        // All pseudo tokens of a token at its own position: no shift.
+        shift_cos(device, std::vector<float>(p * kD / 2, 1.0f), "ones"),
+        shift_sin(device, std::vector<float>(p * kD / 2, 0.0f), "zeros"),
+        mean(device, std::vector<float>(kHeads * p, 1.0f / static_cast<float>(p)), "collapse"),
+        page_table(device, Backwards(pages), "page_table") {}
+
+  static std::vector<uint16_t> PackedCopies(uint32_t pseudo) {
+    const IhaMixGpuShape all{kTokens, kHeads, pseudo, kD};
+    std::vector<float> alpha(kHeads * pseudo * kHeads, 0.0f);
+    for (uint32_t r = 0; r < kHeads * pseudo; ++r) alpha[r * kHeads + r / pseudo] = 1.0f;
+    std::vector<uint16_t> packed(MixGpuAlphaLayoutFor(all, 1).elements());
+    MixGpuPackAlpha(all, 1, alpha.data(), packed.data());
+    return packed;
   }
-  return WidenAll(out.ToHost());
+  static std::vector<int32_t> Backwards(uint32_t pages) {
+    std::vector<int32_t> table(pages);
+    std::iota(table.rbegin(), table.rend(), 0);
+    return table;
+  }
+};
+
+// Tokens first .. first + n - 1 and what lies between the kernels for them.
+struct Chunk {
+  uint32_t first, n, rows;
+  simt::Buffer<uint32_t> first_row, row_position, row_sequence, q_begin, kv_length;
+  simt::Buffer<uint16_t> q, k, v, attended;
+
+  Chunk(simt::Device& device, uint32_t pseudo, uint32_t begin, uint32_t tokens)
+      : first(begin),
+        n(tokens),
+        rows(tokens * pseudo),
+        first_row(device, Counted(begin, tokens)),
+        row_position(device, Counted(begin * pseudo, rows)),
+        row_sequence(device, std::vector<uint32_t>(rows, 0)),
+        q_begin(device, std::vector<uint32_t>{0, rows}),
+        kv_length(device, std::vector<uint32_t>{(begin + tokens) * pseudo}),
+        q(device, size_t{rows} * kHeads * kD, "mixed q"),
+        k(device, size_t{rows} * kHeads * kD, "mixed k"),
+        v(device, size_t{rows} * kHeads * kD, "mixed v"),
+        attended(device, size_t{rows} * kHeads * kD, "attended") {}
+  [[nodiscard]] size_t from() const { return size_t{first} * kHeads * kD; }
+
+  static std::vector<uint32_t> Counted(uint32_t from, uint32_t count) {
+    std::vector<uint32_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), from);
+    return numbers;
+  }
+};
+
+void MixAndAppend(simt::Device& device, Copies& l, Chunk& c) {
+  const uint32_t stride = kHeads * kD;
+  EXPECT_EQ(IhaMixRopeGpu({.shape = {c.n, kHeads, l.pseudo, kD},
+                           .terms = 1,
+                           .count = 3,
+                           .parts = {{l.q.data() + c.from(), stride, 1, l.alpha.data(), c.q.data()},
+                                     {l.k.data() + c.from(), stride, 1, l.alpha.data(), c.k.data()},
+                                     {l.v.data() + c.from(), stride, 0, l.alpha.data(), c.v.data()}},
+                           .first_row = c.first_row.data(),
+                           .cos = l.cos.data(),
+                           .sin = l.sin.data(),
+                           .shift_cos = l.shift_cos.data(),
+                           .shift_sin = l.shift_sin.data()},
+                          &device),
+            0)
+      << device.report().message;
+  EXPECT_EQ(KvAppendGpu({.pages = {l.k_pages.data(), l.v_pages.data(), kHeads, kD, kD},
+                         .k = c.k.data(),
+                         .v = c.v.data(),
+                         .row_sequence = c.row_sequence.data(),
+                         .positions = c.row_position.data(),
+                         .page_table = l.page_table.data(),
+                         .pages_per_sequence = l.pages,
+                         .rows = c.rows},
+                        &device),
+            0)
+      << device.report().message;
+  EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{c.rows} * kHeads * kD * 4);
+}
+
+void AttendAndCollapse(simt::Device& device, Copies& l, Chunk& c) {
+  EXPECT_EQ(AttentionGpu({.q = c.q.data(),
+                          .k_pages = l.k_pages.data(),
+                          .v_pages = l.v_pages.data(),
+                          .page_table = l.page_table.data(),
+                          .q_begin = c.q_begin.data(),
+                          .kv_length = c.kv_length.data(),
+                          .out = c.attended.data(),
+                          .lse = nullptr,
+                          .sequences = 1,
+                          .max_rows = c.rows,
+                          .pages_per_sequence = l.pages,
+                          .heads = kHeads,
+                          .kv_heads = kHeads,
+                          .d = kD,
+                          .d_v = kD,
+                          .scale = 0.125f,
+                          .mask = {.pseudo = l.pseudo, .token_causal = true}},
+                         &device),
+            0)
+      << device.report().message;
+  EXPECT_EQ(IhaCollapseGpu({.a = c.attended.data(),
+                            .v = nullptr,
+                            .collapse = l.mean.data(),
+                            .out = l.out.data() + c.from(),
+                            .tokens = c.n,
+                            .heads = kHeads,
+                            .pseudo = l.pseudo,
+                            .d = kD},
+                           &device),
+            0)
+      << device.report().message;
+}
+
+// Its outputs, in two chunks of tokens, so that the second reads the pages that the first has written.
+std::vector<float> RunCopies(simt::Device& device, const Layer& layer, uint32_t pseudo) {
+  Copies copies(device, layer, pseudo);
+  for (const auto& [first, n] : {std::pair<uint32_t, uint32_t>{0, 31}, {31, kTokens - 31}}) {
+    Chunk chunk(device, pseudo, first, n);
+    MixAndAppend(device, copies, chunk);
+    AttendAndCollapse(device, copies, chunk);
+  }
+  return WidenAll(copies.out.ToHost());
 }
 
 // Copies of keys double every term of a softmax and leave it what it is: IHA is then plain attention.

@@ -8,7 +8,6 @@
 #include "kernels/epilogue/epilogue_gpu.h"
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
-#include "kernels/logits/argmax_gpu.h"
 #include "kernels/logits/sample_gpu.h"
 #include "kernels/matmul/matmul_gpu.h"
 #include "kernels/mlp/mlp_gpu.h"
@@ -256,27 +255,26 @@ TEST(RowBitsGpu, EpilogueAndRope) {
 
 TEST(RowBitsGpu, Tokens) {
   const uint32_t n = 300;
-  const std::vector<float> logits = RandomFloats(kRows * n, 1, 6), temperature(kRows, 0.8f);
+  const std::vector<float> logits = RandomFloats(kRows * n, 1, 6);
   const std::vector<uint32_t> top_k(kRows, 40);
   const std::vector<double> top_p(kRows, 0.9);
   std::vector<double> uniform(kRows);
   for (uint32_t r = 0; r < kRows; ++r) uniform[r] = (r + 0.5) / kRows;
-  for (const bool drawn : {false, true}) {
-    ExpectRowBits<int32_t>(drawn ? "sample" : "argmax", [&](uint32_t first, uint32_t rows) {
+  for (const float degrees : {0.0f, 0.8f}) {
+    const std::vector<float> temperature(kRows, degrees);
+    ExpectRowBits<int32_t>(degrees == 0 ? "largest" : "sample", [&](uint32_t first, uint32_t rows) {
       Call call;
       simt::Buffer<int32_t> tokens(call.device(), rows, "tokens");
-      const float* const x = call.In(logits, first, rows, n);
-      const GpuStatus status = drawn ? SampleGpu({.logits = x,
-                                                  .tokens = tokens.data(),
-                                                  .temperature = call.In(temperature, first, rows, 1),
-                                                  .top_k = call.In(top_k, first, rows, 1),
-                                                  .top_p = call.In(top_p, first, rows, 1),
-                                                  .uniform = call.In(uniform, first, rows, 1),
-                                                  .rows = rows,
-                                                  .n = n,
-                                                  .ld = n},
-                                                 &call.device())
-                                     : ArgmaxGpu({x, tokens.data(), rows, n, n}, &call.device());
+      const GpuStatus status = SampleGpu({.logits = call.In(logits, first, rows, n),
+                                          .tokens = tokens.data(),
+                                          .temperature = call.In(temperature, first, rows, 1),
+                                          .top_k = call.In(top_k, first, rows, 1),
+                                          .top_p = call.In(top_p, first, rows, 1),
+                                          .uniform = call.In(uniform, first, rows, 1),
+                                          .rows = rows,
+                                          .n = n,
+                                          .ld = n},
+                                         &call.device());
       EXPECT_EQ(status, 0) << call.device().report().message;
       return tokens.ToHost();
     });

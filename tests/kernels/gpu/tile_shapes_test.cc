@@ -54,7 +54,7 @@ TEST(GpuTileShapes, Attention) {
     const uint32_t warps = AttentionGpuWarps(line.max_rows);
     EXPECT_EQ(warps, line.warps) << line.max_rows;
     EXPECT_EQ(AttentionGpuSharedBytes(warps, line.d, line.d_v), line.shared_bytes) << line.d << ", " << line.d_v;
-    EXPECT_LE(line.shared_bytes, simt::kMaxSharedBytes);
+    EXPECT_LE(line.shared_bytes, kGpuMaxSharedBytes);
   }
 }
 
@@ -94,9 +94,10 @@ TEST(GpuTileShapes, RowsOfTalkingHeads) {
     uint32_t rows;
   };
   // 20 heads: 64 rows of 8192 keys take 40 MiB.
-  for (const Line& line : {Line{1, 1, 8192, 0, 16}, Line{64, 16, 8192, 0, 16}, Line{1, 17, 8192, 0, 64},
-                           Line{1, 4096, 8192, 39, 64}, Line{1, 4096, 8192, 80, 128}, Line{1, 4096, 8192, 1000, 1600},
-                           Line{1, 100, 8192, 1000, 128}, Line{2, 4096, 8192, 1000, 768}}) {
+  for (const Line& line :
+       {Line{1, 1, 8192, 0, 1}, Line{64, 16, 8192, 0, 16}, Line{1, 64, 8192, 0, 64}, Line{1, 65, 8192, 0, 64},
+        Line{1, 4096, 8192, 39, 64}, Line{1, 4096, 8192, 80, 128}, Line{1, 4096, 8192, 1000, 1600},
+        Line{1, 100, 8192, 1000, 128}, Line{2, 4096, 8192, 1000, 768}}) {
     const AttentionGpuArgs a{
         .sequences = line.sequences, .max_rows = line.max_rows, .heads = 20, .max_keys = line.max_keys};
     EXPECT_EQ(TalkingHeadsGpuRowsFor(a, line.megabytes << 20), line.rows) << line.max_rows << " rows";
@@ -152,7 +153,7 @@ TEST(GpuTileShapes, SharedMemoryOfTheRest) {
       }
     }
   }
-  EXPECT_LE(SampleGpuSharedBytes(kSampleGpuMaxN), simt::kMaxSharedBytes);
+  EXPECT_LE(SampleGpuSharedBytes(kSampleGpuMaxN), kGpuMaxSharedBytes);
 }
 
 }  // namespace

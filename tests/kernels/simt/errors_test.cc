@@ -28,8 +28,8 @@ simt::Report Launched(uint32_t threads, size_t shared_bytes, const std::function
 std::string Line(int line) { return "errors_test.cc:" + std::to_string(line); }
 
 TEST(SimtErrors, LaunchesThatNoDeviceAccepts) {
-  const auto refused = [](simt::LaunchConfig config) {
-    Device device;
+  const auto refused = [](simt::LaunchConfig config, const simt::Options& options = {}) {
+    Device device(options);
     const simt::Report report = device.Launch(config, [] { FAIL() << "ran"; });
     EXPECT_EQ(report.error, ErrorKind::kLaunch);
     return report.message;
@@ -40,6 +40,8 @@ TEST(SimtErrors, LaunchesThatNoDeviceAccepts) {
   EXPECT_THAT(refused({"k", {0x80000000u, 1, 1}, {32, 1, 1}, 0}), HasSubstr("has x above 2^31 - 1"));
   EXPECT_THAT(refused({"k", {1, 1, 1}, {32, 1, 1}, 232449}),
               HasSubstr("232449 bytes of shared memory, at most 232448"));
+  EXPECT_THAT(refused({"k", {1, 1, 1}, {32, 1, 1}, 101377}, {.max_shared_bytes = 101376}),
+              HasSubstr("101377 bytes of shared memory, at most 101376"));
 }
 
 TEST(SimtErrors, DeadlockSaysWhoWaitsWhere) {

@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/simt/device.h"
-#include "kernels/support/small_float.h"
-#include "tests/kernels/kernel_test_util.h"
+#include "tests/kernels/gpu/gpu_test_util.h"
 #include "tests/kernels/simt/seeded_kernels.cuh"
 
 namespace iha::kernels {
@@ -168,16 +166,6 @@ std::vector<Case> Cases() {
       {kLoadPastTheEnd, "load past the end", RunHistogram, {K::kOutOfBounds}},
       {kNoBarrierBeforeFlush, "no barrier before the flush", RunHistogram, {K::kRace}},
   };
-}
-
-void ForEachSchedule(const std::function<void(simt::Device&)>& f) {
-  for (const simt::CopyMode copies : {simt::CopyMode::kEager, simt::CopyMode::kLazy}) {
-    for (const uint64_t seed : {1, 2, 3}) {
-      SCOPED_TRACE(std::string(copies == simt::CopyMode::kEager ? "eager" : "lazy") + ", seed " + std::to_string(seed));
-      simt::Device device({.seed = seed, .copies = copies});
-      f(device);
-    }
-  }
 }
 
 TEST(SimtSeededBugs, EveryBugIsShown) {
