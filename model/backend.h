@@ -1,11 +1,11 @@
 // backend.h: one checkpoint, loaded, that turns token ids into logits over a paged KV cache.
 //
-// Implementations: transformer/ (cpu-exact), torch_backend (cross-check), fake_model (tests and dry runs). A Backend
-// belongs to one thread (the engine's executor); info() may be read from any. It owns its weights and cache memory and
-// blocks until the step is done. Exactness (docs/contracts/numerics.md): the logits of a position have the same bits
-// alone, in any batch, with any chunking and any number of threads.
-// Errors: ResourceExhausted (cache or scratch does not fit: shrink the batch or the budget), InvalidArgument (bad
-// token id or table: a bug of the caller), Internal.
+// Implementations: transformer/ (cpu-exact), device/ (cuda-exact, cuda-fast and the emulated device), torch/
+// (cross-check), fake_model (tests and dry runs). A Backend belongs to one thread (the engine's executor); info() may
+// be read from any. It owns its weights and cache memory and blocks until the step is done. Exactness
+// (docs/contracts/numerics.md): the logits of a position have the same bits alone, in any batch, with any chunking and
+// any number of threads. Errors: ResourceExhausted (cache or scratch does not fit: shrink the batch or the budget),
+// InvalidArgument (bad token id or table: a bug of the caller), Internal.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,8 @@ struct ModelInfo {
   int32_t vocab_size = 0;
   int64_t context_tokens = 0;  // longest prompt + generation
   int64_t kv_block_bytes = 0;  // one block
+  // Blocks that the backend takes beside those it is asked for (rows that fill a recorded step up write there).
+  int32_t spare_blocks = 0;
   // The layer groups of the cache, at least one. A block holds 64 tokens of one group; all groups take blocks from the
   // same ids. Of each group: how many tokens a row sees, its own included; 0 = all before it.
   std::vector<int64_t> kv_windows = {0};

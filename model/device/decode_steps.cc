@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/status_macros.h"
 
 namespace iha::model {
@@ -26,7 +27,8 @@ bool DecodeSteps::Fits(std::span<const Segment> segments) {
 absl::StatusOr<const DeviceArray<float>*> DecodeSteps::Run(std::span<const Segment> segments) {
   size_t entries = 0;
   for (const Segment& segment : segments) entries = std::max(entries, segment.blocks.size() / spare_blocks_.size());
-  const uint32_t blocks = DecodeBlocks(static_cast<uint32_t>(entries));
+  const auto longest = static_cast<uint32_t>((model_.context_tokens + kKvBlockTokens - 1) / kKvBlockTokens);
+  const uint32_t blocks = DecodeBlocks(static_cast<uint32_t>(entries), longest);
   const uint32_t sequences = DecodeSequences(static_cast<uint32_t>(segments.size()));
   std::vector<Segment> filled(segments.begin(), segments.end());
   for (int64_t position = 0; filled.size() < sequences; position++) {
@@ -39,11 +41,13 @@ absl::StatusOr<const DeviceArray<float>*> DecodeSteps::Run(std::span<const Segme
   }
   const std::pair key(sequences, blocks);
   if (sizes_.size() == kMostSizes && !sizes_.contains(key)) sizes_.clear();
-  const auto [at, fresh] = sizes_.try_emplace(key);
-  const absl::Status status = fresh ? First(at->second, filled, blocks) : Again(at->second, filled, blocks);
-  if (status.ok()) return &logits_;
-  sizes_.erase(at);
-  return status;
+  const auto entry = sizes_.try_emplace(key);
+  const auto at = entry.first;
+  const bool fresh = entry.second;
+  absl::Cleanup half_made = [&] { sizes_.erase(at); };
+  IHA_RETURN_IF_ERROR(fresh ? First(at->second, filled, blocks) : Again(at->second, filled, blocks));
+  std::move(half_made).Cancel();
+  return &logits_;
 }
 
 // To the last position that the page tables have room for, so that tables seldom take new places.
@@ -69,7 +73,10 @@ absl::Status DecodeSteps::Again(Size& size, std::span<const Segment> segments, u
 
 absl::Status DecodeSteps::Record(Size& size) {
   IHA_RETURN_IF_ERROR(model_.runtime->BeginRecording());
+  // A launch may also throw, for want of the host's memory: the runtime records no further then, either.
+  absl::Cleanup end = [this] { model_.runtime->EndRecording().IgnoreError(); };
   absl::Status status = model_.launches(*size.step, logits_);
+  std::move(end).Cancel();
   absl::StatusOr<std::unique_ptr<DeviceGraph>> graph = model_.runtime->EndRecording();
   if (status.ok()) status = graph.status();
   if (status.code() == absl::StatusCode::kResourceExhausted) {

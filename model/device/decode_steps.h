@@ -9,6 +9,7 @@
 // Thread: the backend's. Errors: the runtime's, and those of the launches.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -33,7 +34,10 @@ constexpr uint32_t DecodeSequences(uint32_t sequences) {
   const uint32_t unit = sequences <= 4 ? std::bit_ceil(sequences) : sequences <= 64 ? 8 : 32;
   return (sequences + unit - 1) / unit * unit;
 }
-constexpr uint32_t DecodeBlocks(uint32_t blocks) { return std::bit_ceil(blocks < 4 ? 4 : blocks); }
+// No more than `longest` sequences have, where none has more: scratch is as large as what the tables could hold.
+constexpr uint32_t DecodeBlocks(uint32_t blocks, uint32_t longest) {
+  return std::max(blocks, std::min(std::bit_ceil(std::max(blocks, 4u)), longest));
+}
 
 class DecodeSteps {
  public:

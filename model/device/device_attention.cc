@@ -157,7 +157,8 @@ absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Mix(DeviceRuntime& runti
                                                             .shift_cos = shift_cos_.data(),
                                                             .shift_sin = shift_sin_.data(),
                                                             .norm_eps = norm_eps_,
-                                                            .norm_mean_of = true_d_},
+                                                            .norm_mean_of = true_d_,
+                                                            .max_shared_bytes = runtime.MaxSharedBytes()},
                                                            runtime.stream()),
                                     "iha_mix_rope"));
   return mixed;
@@ -291,7 +292,8 @@ absl::StatusOr<DeviceRows> DeviceAttention::Collapse(DeviceRuntime& runtime, uin
                                                                    .heads = heads_,
                                                                    .pseudo = pseudo_,
                                                                    .d = d_,
-                                                                   .v = xsa ? values.data() : nullptr},
+                                                                   .v = xsa ? values.data() : nullptr,
+                                                                   .max_shared_bytes = runtime.MaxSharedBytes()},
                                                                   runtime.stream()),
                                     "iha_collapse_global"));
   return y;

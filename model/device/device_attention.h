@@ -20,8 +20,10 @@ namespace iha::model {
 // The head size that has kernels for one of d values; 0: none.
 uint32_t DeviceHeadSize(int64_t d);
 
-// FailedPrecondition, naming the first layer and what of it has no kernel, unless all have theirs.
-absl::Status CheckDeviceLayers(const checkpoint::ModelConfig& config);
+// FailedPrecondition, naming the first layer and what of it has no kernel, or none whose blocks do with so much shared
+// memory, unless all have theirs.
+absl::Status CheckDeviceLayers(const checkpoint::ModelConfig& config,
+                               size_t max_shared_bytes = kernels::kGpuMaxSharedBytes);
 
 class DeviceAttention {
  public:

@@ -7,11 +7,13 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "kernels/attention/attention_gpu.h"
 #include "kernels/diff/diff.h"
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
 #include "kernels/iha_mix_rope/iha_mix_rope.h"
 #include "kernels/iha_mix_rope/iha_mix_rope_gpu.h"
 #include "kernels/logits/sample_gpu.h"
+#include "kernels/matmul/matmul_gpu.h"
 #include "kernels/rope/rope.h"
 #include "kernels/talking_heads/talking_heads_gpu.h"
 #include "model/checkpoint/rope.h"
@@ -36,17 +38,28 @@ kernels::IhaMixGpuShape MixShape(const ModelConfig& config, const LayerSpec& spe
           DeviceHeadSize(config.head_dim)};
 }
 
-// Whether blocks of the mix and of the collapse hold what they need of so many pseudo heads.
-bool PseudoHeadsFit(const ModelConfig& config, const LayerSpec& spec) {
+// What a block of the layer's kernels does with: those of the mix and of the collapse, for weights of two terms, are
+// cut to the fewest heads.
+size_t SharedBytes(const ModelConfig& config, const LayerSpec& spec) {
+  const uint32_t d = DeviceHeadSize(config.head_dim), heads = static_cast<uint32_t>(config.num_heads);
+  size_t most =
+      std::max(kernels::MatmulGpuTileFor(1).shared_bytes(), kernels::MatmulGpuTileFor(1 << 20).shared_bytes());
+  if (spec.kind == AttentionKind::kTalkingHeads) {
+    return std::max({most, kernels::TalkingMixesGpuSharedBytes(heads), kernels::TalkingValuesGpuSharedBytes(d)});
+  }
+  const uint32_t d_v = spec.kind == AttentionKind::kDiff ? 2 * d : d;
+  most = std::max(most, kernels::AttentionGpuSharedBytes(kernels::AttentionGpuWarps(1 << 20), d, d_v));
+  if (spec.kind != AttentionKind::kIha) return most;
   const kernels::IhaMixGpuShape shape = MixShape(config, spec);
-  if (kernels::MixGpuRowsFor(shape, 2, spec.qk_norm == QkNorm::kPostMix) == 0) return false;
-  if (spec.collapse != CollapseKind::kGlobal) return true;
-  return kernels::CollapseGpuTilesFor(kernels::CollapseGpuLayoutFor(shape.heads, shape.pseudo, 2),
-                                      spec.xsa == checkpoint::Xsa::kPseudo ? shape.d : 0) != 0;
+  most = std::max(most, kernels::MixGpuSharedBytes(shape, 2, spec.qk_norm == QkNorm::kPostMix, 16));
+  if (spec.collapse != CollapseKind::kGlobal) return most;
+  const uint32_t xsa_d = spec.xsa == checkpoint::Xsa::kPseudo ? d : 0;
+  return std::max(most,
+                  kernels::CollapseGpuSharedBytes(kernels::CollapseGpuLayoutFor(heads, shape.pseudo, 2), 1, xsa_d));
 }
 
 // "" if the kernels serve the layer, else what they lack.
-std::string Lacks(const ModelConfig& config, const LayerSpec& spec) {
+std::string Lacks(const ModelConfig& config, const LayerSpec& spec, size_t max_shared_bytes) {
   const uint32_t d = DeviceHeadSize(config.head_dim);
   if (d == 0) return fmt::format("head_dim {} (at most {})", config.head_dim, kHeadSizes[2]);
   if (spec.kind == AttentionKind::kDiff && 2 * d > kHeadSizes[2]) {
@@ -58,10 +71,12 @@ std::string Lacks(const ModelConfig& config, const LayerSpec& spec) {
     return fmt::format("kind {} with {} heads (at most {})", iha ? "iha" : "talking_heads", config.num_heads,
                        iha ? kMaxMixedHeads : kernels::kTalkingGpuMaxHeads);
   }
-  if (iha && !PseudoHeadsFit(config, spec)) {
-    return fmt::format("kind iha with {} x {} pseudo heads of {}", config.num_heads, spec.pseudo_heads, d);
-  }
-  return "";
+  const size_t shared = SharedBytes(config, spec);
+  if (shared <= max_shared_bytes) return "";
+  const std::string of = iha ? fmt::format("{} x {} pseudo heads of {}", config.num_heads, spec.pseudo_heads, d)
+                             : fmt::format("heads of {}", d);
+  return fmt::format("kind {} with {}, {} bytes of shared memory for a block (at most {})",
+                     checkpoint::NameOf(spec.kind), of, shared, max_shared_bytes);
 }
 
 DeviceAxis::Order OrderOf(const LayerSpec& spec) {
@@ -77,9 +92,9 @@ uint32_t DeviceHeadSize(int64_t d) {
   return 0;
 }
 
-absl::Status CheckDeviceLayers(const ModelConfig& config) {
+absl::Status CheckDeviceLayers(const ModelConfig& config, size_t max_shared_bytes) {
   for (size_t layer = 0; layer < config.layers.size(); layer++) {
-    const std::string lacks = Lacks(config, config.layers[layer]);
+    const std::string lacks = Lacks(config, config.layers[layer], max_shared_bytes);
     if (lacks.empty()) continue;
     return FailedPrecondition("layer {}: {}: the device has no kernel for it; use --device cpu", layer, lacks);
   }
@@ -87,6 +102,14 @@ absl::Status CheckDeviceLayers(const ModelConfig& config) {
     return FailedPrecondition(
         "vocab_size {} (at most {}): the device has no kernel that draws from it; use --device cpu", config.vocab_size,
         kernels::kSampleGpuMaxN);
+  }
+  if (const size_t draw = kernels::SampleGpuSharedBytes(static_cast<uint32_t>(config.vocab_size));
+      draw > max_shared_bytes) {
+    return FailedPrecondition(
+        "vocab_size {}, {} bytes of shared memory for a block (at most {}): the device has no kernel that draws from "
+        "it; "
+        "use --device cpu",
+        config.vocab_size, draw, max_shared_bytes);
   }
   return absl::OkStatus();
 }

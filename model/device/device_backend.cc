@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 #include <optional>
+#include <string_view>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -23,6 +25,18 @@ namespace {
 
 using checkpoint::Checkpoint;
 using checkpoint::ModelConfig;
+
+constexpr std::string_view kStep = "a step (lower the batch or the prompt's chunks)";
+
+// Runs `work`. Where the host has no memory the call fails and no other: what the step had taken is gone with it.
+template <class Work>
+absl::Status WithinHostMemory(std::string_view what, const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("{}: out of memory of the host", what);
+  }
+}
 
 struct Block {
   DeviceAttention attention;
@@ -59,6 +73,7 @@ class DeviceBackend final : public Backend, private TokenDrawing {
   absl::Status Enqueue(DeviceStep& step, const DeviceArray<float>& logits, Trace* trace);
   // The same for segments that have been checked; leaves logits_.
   absl::Status Run(std::span<const Segment> segments, Trace* trace);
+  absl::Status MakeCache(int32_t blocks);
   uint32_t LastRopeRow(uint32_t position) const;
   const DeviceLinear& head() const { return config_.tied_embeddings ? embedding_ : head_; }
   absl::Status Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y);
@@ -115,7 +130,7 @@ absl::StatusOr<Block> DeviceBackend::LoadBlock(int64_t layer, const DeviceWeight
 }
 
 absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpec& numerics) {
-  IHA_RETURN_IF_ERROR(CheckDeviceLayers(config_));
+  IHA_RETURN_IF_ERROR(CheckDeviceLayers(config_, runtime_->MaxSharedBytes()));
   const Digest digest = checkpoint.WeightsDigest();  // first, while no page has been dropped
   const DeviceWeights weights(checkpoint, *runtime_);
   const DeviceAxis vocabulary = PlainAxis(config_.vocab_size), hidden = PlainAxis(config_.hidden_size);
@@ -138,6 +153,7 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
            .vocab_size = static_cast<int32_t>(config_.vocab_size),
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = cache_.block_bytes(),
+           .spare_blocks = options_.record_decode ? 1 : 0,  // MakeCache
            .kv_windows = cache_.windows(),
            .device_bytes = runtime_->FreeBytes(),
            .numerics_id = numerics.Id(),
@@ -148,14 +164,14 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
 
 absl::Status DeviceBackend::ReserveCache(int32_t blocks) {
   IHA_RETURN_IF_ERROR(CheckReservation(blocks_reserved_, blocks));
-  if (!options_.record_decode) {
-    IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks));
-    blocks_reserved_ = blocks;
-    return absl::OkStatus();
-  }
-  // One more, for the rows that fill recorded steps up.
-  IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks + 1));
+  IHA_RETURN_IF_ERROR(WithinHostMemory("KV cache", [&] { return MakeCache(blocks); }));
   blocks_reserved_ = blocks;
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBackend::MakeCache(int32_t blocks) {
+  IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks + info_.spare_blocks));
+  if (!options_.record_decode) return absl::OkStatus();
   decode_.emplace(DecodeSteps::Model{
       .runtime = runtime_.get(),
       .cache = &cache_,
@@ -173,7 +189,8 @@ absl::Status DeviceBackend::CopyBlock(int32_t from, int32_t to) {
   if (from < 0 || to < 0 || from >= blocks_reserved_ || to >= blocks_reserved_) {
     return InvalidArgument("CopyBlock({}, {}): expected block ids below {}", from, to, blocks_reserved_);
   }
-  return from == to ? absl::OkStatus() : cache_.CopyBlock(*runtime_, from, to);
+  if (from == to) return absl::OkStatus();
+  return WithinHostMemory("copy of a block", [&] { return cache_.CopyBlock(*runtime_, from, to); });
 }
 
 absl::Status DeviceBackend::Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y) {
@@ -310,10 +327,12 @@ absl::Status DeviceBackend::Run(std::span<const Segment> segments, Trace* trace)
 
 absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) {
   IHA_RETURN_IF_ERROR(CheckStep(segments, logits.size(), info_, blocks_reserved_));
-  IHA_RETURN_IF_ERROR(Run(segments, trace));
-  std::vector<int32_t> all(static_cast<size_t>(logit_rows_));
-  std::iota(all.begin(), all.end(), 0);
-  return DownloadLogits(*runtime_, logits_, all, logits);
+  return WithinHostMemory(kStep, [&]() -> absl::Status {
+    IHA_RETURN_IF_ERROR(Run(segments, trace));
+    std::vector<int32_t> all(static_cast<size_t>(logit_rows_));
+    std::iota(all.begin(), all.end(), 0);
+    return DownloadLogits(*runtime_, logits_, all, logits);
+  });
 }
 
 absl::Status DeviceBackend::ForwardAndDraw(std::span<const Segment> segments, std::span<const RowDraw> draws,
@@ -323,8 +342,10 @@ absl::Status DeviceBackend::ForwardAndDraw(std::span<const Segment> segments, st
   if (tokens.size() != draws.size()) {
     return InvalidArgument("{} tokens for {} draws; expected one for each", tokens.size(), draws.size());
   }
-  IHA_RETURN_IF_ERROR(Run(segments, nullptr));
-  return DrawOnDevice(*runtime_, logits_, draws, tokens);
+  return WithinHostMemory(kStep, [&]() -> absl::Status {
+    IHA_RETURN_IF_ERROR(Run(segments, nullptr));
+    return DrawOnDevice(*runtime_, logits_, draws, tokens);
+  });
 }
 
 absl::Status DeviceBackend::ReadLogits(std::span<const int32_t> rows, std::span<float> logits) {
@@ -333,7 +354,7 @@ absl::Status DeviceBackend::ReadLogits(std::span<const int32_t> rows, std::span<
     return InvalidArgument("{} floats for {} rows of logits; expected {} for each, rows below {}", logits.size(),
                            rows.size(), logits_.n, logit_rows_);
   }
-  return DownloadLogits(*runtime_, logits_, rows, logits);
+  return WithinHostMemory("logits", [&] { return DownloadLogits(*runtime_, logits_, rows, logits); });
 }
 
 }  // namespace
@@ -344,8 +365,12 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const Checkpoint& che
   if (numerics.weights_dtype != "bf16" || numerics.activation_dtype != "bf16" || numerics.kv_dtype != "bf16") {
     return InvalidArgument("numerics {}: the device keeps weights, activations and KV cache in bf16", numerics.Id());
   }
-  auto backend = std::make_unique<DeviceBackend>(checkpoint.config(), std::move(runtime), options);
-  IHA_RETURN_IF_ERROR(Annotate(backend->Load(checkpoint, numerics), checkpoint.directory()));
+  std::unique_ptr<DeviceBackend> backend;
+  const absl::Status loaded = WithinHostMemory("weights", [&] {
+    backend = std::make_unique<DeviceBackend>(checkpoint.config(), std::move(runtime), options);
+    return backend->Load(checkpoint, numerics);
+  });
+  IHA_RETURN_IF_ERROR(Annotate(loaded, checkpoint.directory()));
   return backend;
 }
 

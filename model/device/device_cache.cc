@@ -23,7 +23,6 @@ absl::Status DeviceCache::Reserve(DeviceRuntime& runtime, int32_t blocks) {
                              blocks, pages_per_block());
   }
   IHA_ASSIGN_OR_RETURN(memory_, DeviceRows::Make(runtime, pages * page_elements(), "KV cache", DeviceFill::kReadable));
-  blocks_ = blocks;
   return absl::OkStatus();
 }
 

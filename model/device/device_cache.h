@@ -38,7 +38,6 @@ class DeviceCache {
   const std::vector<int64_t>& windows() const { return placement_.windows; }  // of each group
   int64_t block_bytes() const { return static_cast<int64_t>(placement_.block_bytes); }
   uint32_t pages_per_block() const { return static_cast<uint32_t>(placement_.block_bytes / page_bytes()); }
-  int32_t blocks() const { return blocks_; }
 
   // Once.
   absl::Status Reserve(DeviceRuntime& runtime, int32_t blocks);
@@ -53,7 +52,6 @@ class DeviceCache {
   uint32_t kv_heads_ = 0, d_ = 0;
   std::vector<LayerShape> layers_;
   KvPlacement placement_;
-  int32_t blocks_ = 0;
   DeviceRows memory_;
 };
 

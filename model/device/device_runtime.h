@@ -47,6 +47,8 @@ class DeviceRuntime {
   [[nodiscard]] virtual absl::Status Check(kernels::GpuStatus status, const char* kernel) = 0;
   // What could still be allocated, or was freed; 0: nobody knows.
   virtual int64_t FreeBytes() = 0;
+  // Of a block's shared memory: what a launch may ask for.
+  virtual uint32_t MaxSharedBytes() const = 0;
 
   // From BeginRecording to EndRecording, which comes whatever happens between, launches are recorded and not done;
   // nothing is uploaded or downloaded. Memory that is allocated meanwhile is freed meanwhile, and is the graph's own

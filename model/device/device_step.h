@@ -75,8 +75,8 @@ class DeviceStep {
   std::map<uint32_t, DeviceArray<uint32_t>> token_rows_;
 };
 
-// cos and sin of each rotary embedding, rows of `half` values of which those past head_dim / 2 turn nothing. Rows are
-// filled once, so a row's bits do not depend on when it was first asked for (NUM-5).
+// cos and sin of each rotary embedding, rows of `half` values of which those past head_dim / 2 turn nothing. A table
+// that grows is filled anew; a row's values depend on its number alone, so its bits are the same each time (NUM-5).
 class DeviceRopes {
  public:
   DeviceRopes(DeviceRuntime& runtime, const checkpoint::ModelConfig& config, uint32_t half);
@@ -87,7 +87,6 @@ class DeviceRopes {
   const float* sin(int32_t rope) const { return tables_[static_cast<size_t>(rope)].sin.data(); }
   // How often the tables have taken new places.
   int64_t moves() const { return moves_; }
-  std::span<const double> frequency(int32_t rope) const { return tables_[static_cast<size_t>(rope)].frequency; }
 
  private:
   struct Table {

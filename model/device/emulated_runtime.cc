@@ -17,6 +17,10 @@ namespace simt = kernels::simt;
 
 constexpr std::align_val_t kAlignment{256};  // as cudaMalloc
 
+struct Delete {
+  void operator()(void* memory) const { ::operator delete(memory, kAlignment); }
+};
+
 struct Memory {
   void* begin;
   size_t bytes;
@@ -30,7 +34,7 @@ class EmulatedGraph final : public DeviceGraph {
   ~EmulatedGraph() override {
     for (const Memory& m : memory) {
       device_.Unregister(m.begin);
-      ::operator delete(m.begin, kAlignment);
+      Delete()(m.begin);
     }
   }
 
@@ -44,8 +48,9 @@ class EmulatedGraph final : public DeviceGraph {
 class EmulatedRuntime final : public DeviceRuntime {
  public:
   explicit EmulatedRuntime(const EmulatedOptions& options)
-      : device_(
-            {.seed = options.seed, .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy}),
+      : device_({.seed = options.seed,
+                 .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy,
+                 .max_shared_bytes = options.max_shared_bytes}),
         free_bytes_(options.free_bytes) {
     if (options.processors > 0) fast_.emplace(options.processors);
   }
@@ -53,14 +58,16 @@ class EmulatedRuntime final : public DeviceRuntime {
   kernels::GpuStream stream() override { return &device_; }
   DeviceFast* fast() override { return fast_.has_value() ? &*fast_ : nullptr; }
   int64_t FreeBytes() override { return free_bytes_; }
+  uint32_t MaxSharedBytes() const override { return static_cast<uint32_t>(device_.options().max_shared_bytes); }
 
   absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
     try {
-      void* const memory = ::operator new(bytes == 0 ? 1 : bytes, kAlignment);
-      const Memory made{memory, bytes, fill, name};
+      if (recording_ != nullptr) recording_->memory.reserve(recording_->memory.size() + 1);
+      std::unique_ptr<void, Delete> memory(::operator new(bytes == 0 ? 1 : bytes, kAlignment));
+      const Memory made{memory.get(), bytes, fill, name};
       Register(made);
       if (recording_ != nullptr) recording_->memory.push_back(made);
-      return memory;
+      return memory.release();
     } catch (const std::bad_alloc&) {
       return ResourceExhausted("{} of {} MiB: out of memory", name, bytes >> 20);
     }
@@ -73,7 +80,7 @@ class EmulatedRuntime final : public DeviceRuntime {
       freed_while_recording_ = true;                               // on a GPU the free would become a part of the graph
     }
     device_.Unregister(memory);
-    ::operator delete(memory, kAlignment);
+    Delete()(memory);
   }
 
   absl::Status Upload(void* to, const void* from, size_t bytes) override {

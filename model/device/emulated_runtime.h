@@ -17,7 +17,8 @@ struct EmulatedOptions {
   bool eager_copies = false;
   // Decode steps are recorded and replayed as on a GPU, else each is enqueued by itself. No bit depends on it either.
   bool record_decode = true;
-  int64_t free_bytes = 0;  // that the device says it has; 0: it does not say
+  int64_t free_bytes = 0;                                   // that the device says it has; 0: it does not say
+  uint32_t max_shared_bytes = kernels::kGpuMaxSharedBytes;  // of a block: another GPU's
   // Numerics `fast`: multiprocessors that decode steps are cut for (device_fast.h); 0: exact.
   uint32_t processors = 0;
 };

@@ -49,8 +49,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<model::Ba
   const model::ModelInfo& info = backend->info();
   const int64_t sequence_blocks = (info.context_tokens + model::kKvBlockTokens - 1) / model::kKvBlockTokens;
   // In double: a config may name a context whose blocks times bytes leave 63 bits.
-  const double useful = 2.0 * options.scheduler.max_sequences * static_cast<double>(sequence_blocks) *
-                        static_cast<double>(info.kv_windows.size()) * static_cast<double>(info.kv_block_bytes);
+  const double useful = (2.0 * options.scheduler.max_sequences * static_cast<double>(sequence_blocks) *
+                             static_cast<double>(info.kv_windows.size()) +
+                         info.spare_blocks) *
+                        static_cast<double>(info.kv_block_bytes);
   const bool of_device = options.device_sharers > 0 && info.device_bytes > 0;
   const int64_t budget = of_device ? DeviceKvBytes(info.device_bytes, options.device_sharers) : options.kv_bytes;
   const bool all = useful >= static_cast<double>(budget);

@@ -14,11 +14,12 @@ namespace iha::engine {
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::unique_ptr<model::Backend> backend, int64_t kv_bytes) {
   const model::ModelInfo& info = backend->info();
   if (info.kv_block_bytes <= 0) return Internal("the backend says that a KV block has {} bytes", info.kv_block_bytes);
-  const int64_t blocks = std::min<int64_t>(kv_bytes / info.kv_block_bytes, std::numeric_limits<int32_t>::max());
-  const int64_t groups = static_cast<int64_t>(info.kv_windows.size());
+  const int64_t groups = static_cast<int64_t>(info.kv_windows.size()), spare = info.spare_blocks;
+  const int64_t blocks = std::min<int64_t>(kv_bytes / info.kv_block_bytes, std::numeric_limits<int32_t>::max()) - spare;
   if (blocks < groups) {
-    return ResourceExhausted("KV cache: a block of {} tokens in {} layer group(s) needs {} bytes, the budget has {}",
-                             model::kKvBlockTokens, groups, groups * info.kv_block_bytes, kv_bytes);
+    return ResourceExhausted("KV cache: a block of {} tokens in {} layer group(s){} needs {} bytes, the budget has {}",
+                             model::kKvBlockTokens, groups, spare == 0 ? "" : fmt::format(", {} to spare,", spare),
+                             (groups + spare) * info.kv_block_bytes, kv_bytes);
   }
   IHA_RETURN_IF_ERROR(backend->ReserveCache(static_cast<int32_t>(blocks)));
   return std::unique_ptr<Executor>(new Executor(std::move(backend), static_cast<int32_t>(blocks)));

@@ -43,7 +43,7 @@ CLI::Validator Real(const std::string& expected, bool (*valid)(double)) {
 
 absl::StatusOr<int64_t> KvBytes(const Flags& flags, const model::ModelInfo& info) {
   if (flags.kv_memory_mib == 0) return engine::DefaultKvBytes();
-  const int64_t block_bytes = info.kv_block_bytes * static_cast<int64_t>(info.kv_windows.size());
+  const int64_t block_bytes = info.kv_block_bytes * (static_cast<int64_t>(info.kv_windows.size()) + info.spare_blocks);
   const int64_t bytes = flags.kv_memory_mib << 20;
   if (bytes < block_bytes) {
     return InvalidArgument("--kv-memory-mib {}: {} tokens of this checkpoint need {} bytes; give at least {}",

@@ -47,14 +47,16 @@ absl::StatusOr<CudaDevice> FindCudaDevice(const std::string& name) {
   if (*index >= count) {
     return Unavailable("--device {}: found {} GPUs; expected cuda:N with N below that", name, count);
   }
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, shared = 0;
   for (const auto& [value, attribute] :
-       {std::pair{&major, cudaDevAttrComputeCapabilityMajor}, std::pair{&minor, cudaDevAttrComputeCapabilityMinor}}) {
+       {std::pair{&major, cudaDevAttrComputeCapabilityMajor}, std::pair{&minor, cudaDevAttrComputeCapabilityMinor},
+        std::pair{&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin}}) {
     if (const cudaError_t error = cudaDeviceGetAttribute(value, attribute, *index); error != cudaSuccess) {
-      return Unavailable("--device {}: its architecture cannot be read: {}", name, cudaGetErrorString(error));
+      return Unavailable("--device {}: its properties cannot be read: {}", name, cudaGetErrorString(error));
     }
   }
-  const CudaDevice device{.index = *index, .architecture = 10 * major + minor};
+  const CudaDevice device{
+      .index = *index, .architecture = 10 * major + minor, .max_shared_bytes = static_cast<uint32_t>(shared)};
   const absl::Status built = CheckArchitecture(name, device.architecture, IHA_CUDA_ARCHITECTURES);
   if (!built.ok()) return built;
   return device;

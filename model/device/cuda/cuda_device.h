@@ -6,11 +6,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/simt/target.h"
 
 namespace iha::model {
 
@@ -19,6 +21,7 @@ namespace iha::model {
 struct CudaDevice {
   int index = 0;
   int architecture = 0;
+  uint32_t max_shared_bytes = kernels::kGpuMaxSharedBytes;  // of a block that asks for it
 };
 absl::StatusOr<CudaDevice> FindCudaDevice(const std::string& name);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <new>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -14,17 +15,58 @@ namespace {
 
 class CudaGraph final : public DeviceGraph {
  public:
-  CudaGraph(int index, cudaGraphExec_t graph) : index_(index), graph_(graph) {}
+  explicit CudaGraph(int index) : index_(index) {}
   // One that still runs goes when it is done.
   ~CudaGraph() override {
+    if (executable_ == nullptr) return;
     cudaSetDevice(index_);
-    cudaGraphExecDestroy(graph_);
+    cudaGraphExecDestroy(executable_);
   }
-  cudaGraphExec_t graph() const { return graph_; }
+  cudaError_t Make(cudaGraph_t graph) { return cudaGraphInstantiate(&executable_, graph, 0); }
+  cudaGraphExec_t executable() const { return executable_; }
 
  private:
   const int index_;
-  const cudaGraphExec_t graph_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+// What a library does, beside a pool that keeps what nobody uses: where the library finds no memory it gets that.
+class FastBesidePool final : public DeviceFast {
+ public:
+  FastBesidePool(std::unique_ptr<DeviceFast> fast, cudaMemPool_t pool, cudaStream_t stream)
+      : fast_(std::move(fast)), pool_(pool), stream_(stream) {}
+  uint32_t processors() const override { return fast_->processors(); }
+  absl::StatusOr<bool> Matmul(const kernels::MatmulGpuArgs& args) override {
+    return WithThePools([&] { return fast_->Matmul(args); });
+  }
+  absl::StatusOr<bool> CausalAttention(const Prompt& prompt) override {
+    return WithThePools([&] { return fast_->CausalAttention(prompt); });
+  }
+  absl::Status BeginRecording() override {
+    IHA_RETURN_IF_ERROR(fast_->BeginRecording());
+    recording_ = true;
+    return absl::OkStatus();
+  }
+  absl::Status EndRecording() override {
+    recording_ = false;
+    return fast_->EndRecording();
+  }
+
+ private:
+  template <class Work>
+  absl::StatusOr<bool> WithThePools(const Work& work) {
+    absl::StatusOr<bool> done = work();
+    if (!absl::IsResourceExhausted(done.status())) return done;
+    // What launches still use goes back when they are done; a stream that is recorded cannot be waited for.
+    if (!recording_) IHA_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "the step"));
+    IHA_RETURN_IF_ERROR(CudaStatus(cudaMemPoolTrimTo(pool_, 0), "memory of the pool"));
+    return work();
+  }
+
+  const std::unique_ptr<DeviceFast> fast_;
+  const cudaMemPool_t pool_;
+  const cudaStream_t stream_;
+  bool recording_ = false;
 };
 
 class CudaRuntime final : public DeviceRuntime {
@@ -44,6 +86,7 @@ class CudaRuntime final : public DeviceRuntime {
   absl::Status Download(void* to, const void* from, size_t bytes) override;
   absl::Status Check(kernels::GpuStatus status, const char* kernel) override;
   int64_t FreeBytes() override;
+  uint32_t MaxSharedBytes() const override { return device_.max_shared_bytes; }
   absl::Status BeginRecording() override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override;
   absl::Status Replay(DeviceGraph& graph) override;
@@ -59,9 +102,12 @@ class CudaRuntime final : public DeviceRuntime {
   cudaMemPool_t pool_ = nullptr;
   PinnedRing ring_;
   // Of recordings. No graph runs beside another, so one's memory serves all; it stays, as graphs know its addresses.
+  struct Piece {
+    size_t bytes = 0;
+    bool taken = false;  // by the recording that runs
+  };
   bool recording_ = false;
-  std::multimap<size_t, void*> spare_;  // by size
-  std::map<void*, size_t> taken_;       // by the recording that runs
+  std::map<void*, Piece> pieces_;
 };
 
 CudaRuntime::~CudaRuntime() {
@@ -71,7 +117,7 @@ CudaRuntime::~CudaRuntime() {
     fast_ = nullptr;  // it works in the stream
     cudaStreamDestroy(stream_);
   }
-  for (const auto& [bytes, memory] : spare_) cudaFree(memory);
+  for (const auto& [memory, piece] : pieces_) cudaFree(memory);
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
 }
 
@@ -88,7 +134,8 @@ absl::Status CudaRuntime::Open(const MakeDeviceFast& fast) {
   uint64_t keep = UINT64_MAX;
   IHA_RETURN_IF_ERROR(CudaStatus(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), what));
   if (fast != nullptr) {
-    IHA_ASSIGN_OR_RETURN(fast_, fast(device_, stream_));
+    IHA_ASSIGN_OR_RETURN(std::unique_ptr<DeviceFast> made, fast(device_, stream_));
+    fast_ = std::make_unique<FastBesidePool>(std::move(made), pool_, stream_);
   }
   return ring_.Open(stream_);
 }
@@ -111,12 +158,14 @@ absl::StatusOr<void*> CudaRuntime::Allocate(size_t bytes, DeviceFill /*fill*/, c
 // The smallest spare piece that is not far too large; allocations in the stream's order would become part of the graph.
 // What the pool keeps for them is of no use to a recording: it goes back to the GPU before there is no memory.
 cudaError_t CudaRuntime::Take(size_t bytes, void** memory) {
-  size_t size = (bytes + 255) / 256 * 256;
-  if (const auto spare = spare_.lower_bound(size); spare != spare_.end() && spare->first <= 2 * size) {
-    size = spare->first;
-    *memory = spare->second;
-    spare_.erase(spare);
-  } else {
+  const size_t size = (bytes + 255) / 256 * 256;
+  auto best = pieces_.end();
+  for (auto at = pieces_.begin(); at != pieces_.end(); ++at) {
+    const Piece& piece = at->second;
+    if (piece.taken || piece.bytes < size || piece.bytes > 2 * size) continue;
+    if (best == pieces_.end() || piece.bytes < best->second.bytes) best = at;
+  }
+  if (best == pieces_.end()) {
     cudaError_t error = cudaMalloc(memory, size);
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();
@@ -124,15 +173,21 @@ cudaError_t CudaRuntime::Take(size_t bytes, void** memory) {
       error = cudaMalloc(memory, size);
     }
     if (error != cudaSuccess) return error;
+    try {
+      best = pieces_.try_emplace(*memory, Piece{.bytes = size}).first;
+    } catch (const std::bad_alloc&) {
+      cudaFree(*memory);
+      return cudaErrorMemoryAllocation;
+    }
   }
-  taken_[*memory] = size;
+  best->second.taken = true;
+  *memory = best->first;
   return cudaSuccess;
 }
 
 void CudaRuntime::Free(void* memory) {
-  if (const auto taken = taken_.find(memory); taken != taken_.end()) {
-    spare_.emplace(taken->second, memory);
-    taken_.erase(taken);
+  if (const auto piece = pieces_.find(memory); piece != pieces_.end()) {
+    piece->second.taken = false;
     return;
   }
   cudaSetDevice(index_);
@@ -213,13 +268,13 @@ absl::Status CudaRuntime::BeginRecording() {
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaRuntime::EndRecording() {
   recording_ = false;
   cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
   cudaError_t error = cudaStreamEndCapture(stream_, &graph);
-  if (error == cudaSuccess) error = cudaGraphInstantiate(&executable, graph, 0);
+  const absl::Status ended = fast_ == nullptr ? absl::OkStatus() : fast_->EndRecording();
+  // Of the host's memory: null where there is none, as the stream must be out of its recording in any case.
+  std::unique_ptr<CudaGraph> made(new (std::nothrow) CudaGraph(index_));
+  if (error == cudaSuccess) error = made == nullptr ? cudaErrorMemoryAllocation : made->Make(graph);
   if (graph != nullptr) cudaGraphDestroy(graph);
-  std::unique_ptr<DeviceGraph> made;
-  if (error == cudaSuccess) made = std::make_unique<CudaGraph>(index_, executable);
-  if (fast_ != nullptr) IHA_RETURN_IF_ERROR(fast_->EndRecording());
+  IHA_RETURN_IF_ERROR(ended);
   if (error == cudaSuccess) return made;
   cudaGetLastError();
   return CudaStatus(error, "recording");
@@ -227,7 +282,7 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaRuntime::EndRecording() {
 
 absl::Status CudaRuntime::Replay(DeviceGraph& graph) {
   cudaSetDevice(index_);
-  return CudaStatus(cudaGraphLaunch(static_cast<CudaGraph&>(graph).graph(), stream_), "replay");
+  return CudaStatus(cudaGraphLaunch(static_cast<CudaGraph&>(graph).executable(), stream_), "replay");
 }
 
 }  // namespace

@@ -42,6 +42,16 @@ class TorchFast final : public DeviceFast {
         options_(
             at::TensorOptions(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index))).dtype(at::kBFloat16)) {}
 
+  // The pool of recordings counts who uses it: as often as it was begun.
+  ~TorchFast() override {
+    for (; recordings_begun_ > 0; recordings_begun_--) {
+      Guarded("recording", [&] {
+        c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), recordings_);
+        return true;
+      }).IgnoreError();
+    }
+  }
+
   uint32_t processors() const override { return processors_; }
 
   absl::StatusOr<bool> Matmul(const kernels::MatmulGpuArgs& args) override {
@@ -68,6 +78,7 @@ class TorchFast final : public DeviceFast {
                      const cudaStream_t mine = stream_.stream();
                      c10::cuda::CUDACachingAllocator::beginAllocateToPool(
                          stream_.device_index(), recordings_, [mine](cudaStream_t stream) { return stream == mine; });
+                     recordings_begun_++;
                      return true;
                    })
         .status();
@@ -109,6 +120,7 @@ class TorchFast final : public DeviceFast {
   const uint32_t processors_;
   const c10::cuda::CUDAStream stream_;
   const at::MempoolId_t recordings_ = at::cuda::graph_pool_handle();
+  int64_t recordings_begun_ = 0;
   const at::TensorOptions options_;
 };
 

@@ -10,6 +10,7 @@
 #include "common/errors.h"
 #include "model/device/device_backend.h"
 #include "model/device/emulated_runtime.h"
+#include "tests/model/device/forwarding_runtime.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/model/transformer/runner.h"
 #include "tests/support/temp_dir.h"
@@ -40,39 +41,30 @@ struct Counts {
 };
 
 // The emulated device, counting.
-class CountingRuntime final : public DeviceRuntime {
+class CountingRuntime final : public testing::ForwardingRuntime {
  public:
-  explicit CountingRuntime(Counts& counts) : counts_(counts), device_(MakeEmulatedRuntime({})) {}
-  kernels::GpuStream stream() override { return device_->stream(); }
+  explicit CountingRuntime(Counts& counts) : counts_(counts) {}
   absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
     if (recording_ && counts_.no_memory) return ResourceExhausted("{}: out of memory", name);
     if (name == counts_.failing) return ResourceExhausted("{}: out of memory", name);
-    return device_->Allocate(bytes, fill, name);
+    return ForwardingRuntime::Allocate(bytes, fill, name);
   }
-  void Free(void* memory) override { device_->Free(memory); }
-  absl::Status Upload(void* to, const void* from, size_t bytes) override { return device_->Upload(to, from, bytes); }
-  absl::Status Download(void* to, const void* from, size_t bytes) override {
-    return device_->Download(to, from, bytes);
-  }
-  absl::Status Check(kernels::GpuStatus status, const char* kernel) override { return device_->Check(status, kernel); }
-  int64_t FreeBytes() override { return 0; }
   absl::Status BeginRecording() override {
     recording_ = true;
-    return device_->BeginRecording();
+    return ForwardingRuntime::BeginRecording();
   }
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override {
     recording_ = false;
     counts_.recorded++;
-    return device_->EndRecording();
+    return ForwardingRuntime::EndRecording();
   }
   absl::Status Replay(DeviceGraph& graph) override {
     counts_.replayed++;
-    return device_->Replay(graph);
+    return ForwardingRuntime::Replay(graph);
   }
 
  private:
   Counts& counts_;
-  const std::unique_ptr<DeviceRuntime> device_;
   bool recording_ = false;
 };
 
@@ -214,11 +206,16 @@ TEST(DecodeSizes, AreFewAndLargeEnough) {
   for (uint32_t n = 1; n < 600; n++) {
     EXPECT_GE(DecodeSequences(n), n);
     EXPECT_LT(DecodeSequences(n) - n, 32u) << "each filling row takes a slot of one block";
-    EXPECT_GE(DecodeBlocks(n), n);
+    EXPECT_GE(DecodeBlocks(n, 1 << 20), n);
+    EXPECT_GE(DecodeBlocks(n, 10), n) << "whatever the model says";
   }
   std::set<uint32_t> sizes;
   for (uint32_t n = 1; n <= 256; n++) sizes.insert(DecodeSequences(n));
   EXPECT_EQ(sizes.size(), 3u + 8u + 6u);
+  EXPECT_EQ(DecodeBlocks(1, 128), 4u);
+  EXPECT_EQ(DecodeBlocks(65, 128), 128u);
+  EXPECT_EQ(DecodeBlocks(65, 100), 100u) << "not beyond the context";
+  EXPECT_EQ(DecodeBlocks(2, 3), 3u);
 }
 
 TEST(EmulatedRuntime, UploadsStayInsideOfAnAllocation) {

@@ -13,6 +13,7 @@
 #include "model/device/bf16_bound.h"
 #include "model/device/device_backend.h"
 #include "model/device/emulated_backend.h"
+#include "tests/model/device/forwarding_runtime.h"
 #include "tests/model/device/tiny_checkpoint.h"
 #include "tests/model/transformer/runner.h"
 #include "tests/support/temp_dir.h"
@@ -127,27 +128,12 @@ class Library final : public DeviceFast {
 };
 
 // The emulated device with a library.
-class RuntimeWithLibrary final : public DeviceRuntime {
+class RuntimeWithLibrary final : public testing::ForwardingRuntime {
  public:
-  explicit RuntimeWithLibrary(Asked& asked) : device_(MakeEmulatedRuntime({})), library_(asked, *device_) {}
-  kernels::GpuStream stream() override { return device_->stream(); }
-  absl::StatusOr<void*> Allocate(size_t bytes, DeviceFill fill, const char* name) override {
-    return device_->Allocate(bytes, fill, name);
-  }
-  void Free(void* memory) override { device_->Free(memory); }
-  absl::Status Upload(void* to, const void* from, size_t bytes) override { return device_->Upload(to, from, bytes); }
-  absl::Status Download(void* to, const void* from, size_t bytes) override {
-    return device_->Download(to, from, bytes);
-  }
-  absl::Status Check(kernels::GpuStatus status, const char* kernel) override { return device_->Check(status, kernel); }
-  int64_t FreeBytes() override { return 0; }
-  absl::Status BeginRecording() override { return device_->BeginRecording(); }
-  absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override { return device_->EndRecording(); }
-  absl::Status Replay(DeviceGraph& graph) override { return device_->Replay(graph); }
+  explicit RuntimeWithLibrary(Asked& asked) : library_(asked, device()) {}
   DeviceFast* fast() override { return &library_; }
 
  private:
-  const std::unique_ptr<DeviceRuntime> device_;
   Library library_;
 };
 

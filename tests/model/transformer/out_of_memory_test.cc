@@ -3,34 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "model/sequence_run.h"
 #include "model/transformer/cpu_backend.h"
 #include "tests/model/checkpoint/random_checkpoint.h"
 #include "tests/model/transformer/runner.h"
+#include "tests/support/failing_allocations.h"
 #include "tests/support/temp_dir.h"
-
-namespace {
-
-// Allocations of this thread until one fails; negative: none does.
-thread_local int64_t allocations_left = -1;
-
-}  // namespace
-
-// The program's operator new, for every test of this binary; not inlined, or GCC sees free() of what new returned.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace iha::model {
 namespace {
@@ -73,10 +51,7 @@ TEST(OutOfMemory, EveryAllocationOfAStepMayFail) {
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
     const auto run = [&](Backend& backend, int64_t allocations, std::vector<float>& logits) {
       logits.assign(ids.size() * kVocab, 0.0f);
-      allocations_left = allocations;
-      absl::Status status = backend.Forward(step, logits, nullptr);
-      allocations_left = -1;
-      return status;
+      return iha::testing::WithAllocations(allocations, [&] { return backend.Forward(step, logits, nullptr); });
     };
     std::vector<float> want, found;
     int64_t failed = 0;

@@ -77,7 +77,7 @@ TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
   }
 }
 
-// With kv_bytes that hold one block: what the device says decides.
+// With kv_bytes that hold one block beside the device's own: what the device says decides.
 TEST(DeviceEngine, ABudgetThatNobodyChoseFollowsTheDevice) {
   iha::testing::TempDir directory;
   ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), kPlain).ok());
@@ -87,7 +87,7 @@ TEST(DeviceEngine, ABudgetThatNobodyChoseFollowsTheDevice) {
     auto backend = model::OpenEmulatedBackend(*checkpoint, EmulatedNumerics(), {.free_bytes = free});
     EXPECT_TRUE(backend.ok()) << backend.status();
     EngineOptions options;
-    options.kv_bytes = (*backend)->info().kv_block_bytes;
+    options.kv_bytes = 2 * (*backend)->info().kv_block_bytes;
     options.device_sharers = sharers;
     options.scheduler.max_sequences = 4;
     const auto engine = Engine::Create(*std::move(backend), ByteDecoders(), options);
@@ -97,6 +97,28 @@ TEST(DeviceEngine, ABudgetThatNobodyChoseFollowsTheDevice) {
   EXPECT_EQ(blocks(int64_t{1} << 40, 1), 2 * 4 * 4) << "twice 4 sequences of 256 tokens: more can never be in use";
   EXPECT_EQ(blocks(int64_t{1} << 40, 0), 1) << "somebody chose";
   EXPECT_EQ(blocks(0, 1), 1) << "the device does not say";
+}
+
+// The block that recorded steps are filled up with is a part of what somebody chose.
+TEST(DeviceEngine, ABudgetIsNotExceeded) {
+  iha::testing::TempDir directory;
+  ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), kPlain).ok());
+  const auto checkpoint = checkpoint::Checkpoint::Open(directory.path());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  for (const bool record : {true, false}) {
+    const auto engine = [&](int64_t blocks) {
+      auto backend = model::OpenEmulatedBackend(*checkpoint, EmulatedNumerics(), {.record_decode = record});
+      EXPECT_TRUE(backend.ok()) << backend.status();
+      EngineOptions options;
+      options.kv_bytes = blocks * (*backend)->info().kv_block_bytes;
+      return Engine::Create(*std::move(backend), ByteDecoders(), options);
+    };
+    const auto five = engine(5);
+    ASSERT_TRUE(five.ok()) << five.status();
+    EXPECT_EQ((*five)->counters().kv_blocks, record ? 4 : 5);
+    EXPECT_EQ(engine(1).ok(), !record);
+    EXPECT_EQ(engine(1).status().code(), record ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOk);
+  }
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ inline std::unique_ptr<Engine> MakeEngine(const SchedulerOptions& scheduler, int
                                           std::unique_ptr<model::Backend> backend) {
   EngineOptions options;
   const model::ModelInfo& info = backend->info();
-  options.kv_bytes = kv_blocks * static_cast<int64_t>(info.kv_windows.size()) * info.kv_block_bytes;
+  options.kv_bytes =
+      (kv_blocks * static_cast<int64_t>(info.kv_windows.size()) + info.spare_blocks) * info.kv_block_bytes;
   options.scheduler = scheduler;
   auto engine = Engine::Create(std::move(backend), ByteDecoders(), options);
   EXPECT_TRUE(engine.ok()) << engine.status();

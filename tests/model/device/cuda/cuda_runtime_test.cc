@@ -169,6 +169,50 @@ TEST_F(CudaRuntimeTest, WhatIsRecordedIsDoneWhenItIsReplayed) {
   EXPECT_TRUE(Fake().NothingLeft());
 }
 
+// A library that takes a little memory of its own each time.
+class TakingLibrary final : public DeviceFast {
+ public:
+  uint32_t processors() const override { return 1; }
+  absl::StatusOr<bool> Matmul(const kernels::MatmulGpuArgs& /*args*/) override { return Take(); }
+  absl::StatusOr<bool> CausalAttention(const Prompt& /*prompt*/) override { return Take(); }
+
+ private:
+  static absl::StatusOr<bool> Take() {
+    void* memory = nullptr;
+    const absl::Status taken = CudaStatus(cudaMalloc(&memory, size_t{50} << 20), "library");
+    if (!taken.ok()) return taken;
+    cudaFree(memory);
+    return true;
+  }
+};
+
+// What the pool keeps for nobody is as good as free, as FreeBytes says: a library gets it, too.
+TEST_F(CudaRuntimeTest, ALibraryGetsWhatThePoolKeepsForNobody) {
+  const auto made = MakeCudaRuntime({.index = 0, .architecture = 90}, [](const CudaDevice&, cudaStream_t) {
+    return absl::StatusOr<std::unique_ptr<DeviceFast>>(std::make_unique<TakingLibrary>());
+  });
+  ASSERT_TRUE(made.ok()) << made.status();
+  DeviceRuntime& runtime = **made;
+  Fake().memory = size_t{100} << 20;
+  for (const bool recording : {false, true}) {
+    if (recording) {
+      ASSERT_TRUE(runtime.BeginRecording().ok());
+    }
+    Fake().kept = size_t{80} << 20;
+    EXPECT_TRUE(runtime.fast()->Matmul({}).ok());
+    EXPECT_EQ(Fake().kept, 0u);
+    Fake().kept = size_t{80} << 20;
+    EXPECT_TRUE(runtime.fast()->CausalAttention({}).ok());
+    Fake().memory = size_t{40} << 20;
+    EXPECT_EQ(runtime.fast()->Matmul({}).status().code(), absl::StatusCode::kResourceExhausted)
+        << "it is tried once more";
+    Fake().memory = size_t{100} << 20;
+    if (recording) {
+      EXPECT_TRUE(runtime.EndRecording().ok());
+    }
+  }
+}
+
 TEST_F(CudaRuntimeTest, ARecordingGetsWhatThePoolKeepsForNobody) {
   const auto runtime = Make();
   Fake().memory = size_t{100} << 20;
@@ -246,6 +290,11 @@ TEST_F(CudaRuntimeTest, DevicesAreFoundOrNamed) {
             "--device cuda:2: found 2 GPUs; expected cuda:N with N below that");
   EXPECT_THAT(std::string(FindCudaDevice("gpu").status().message()),
               HasSubstr("--device gpu: no such device; expected"));
+  EXPECT_EQ(found->max_shared_bytes, 232448u);
+  Fake().max_shared_bytes = 101376;
+  const auto small = FindCudaDevice("cuda");
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ((*MakeCudaRuntime(*small))->MaxSharedBytes(), 101376u);
   Fake().architecture = 80;
   const absl::Status other = FindCudaDevice("cuda").status();
   EXPECT_EQ(ExitCodeFor(other), kExitUnavailable);

@@ -88,7 +88,9 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (device < 0 || device >= Fake().devices) return cudaErrorInvalidDevice;
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? Fake().architecture / 10 : Fake().architecture % 10;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor         ? Fake().architecture / 10
+           : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? Fake().max_shared_bytes
+                                                                  : Fake().architecture % 10;
   return Call("cudaDeviceGetAttribute");
 }
 cudaError_t cudaSetDevice(int device) {

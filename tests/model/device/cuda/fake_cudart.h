@@ -22,6 +22,7 @@ struct FakeCuda {
   int devices = 1;
   int driver = 13000;
   int architecture = 90;
+  int max_shared_bytes = 232448;
   cudaError_t count_error = cudaSuccess;
   size_t memory = size_t{1} << 30;  // of the device, bytes
   // The call of this name fails with it from its `failing_from`-th time on.
