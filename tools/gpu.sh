@@ -1,31 +1,15 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, within ten minutes (called by `./dev gpu`).
 #
-# A line for each step: its verdict, seconds and last line; its output is in build/gpu/log/. A step that runs longer than
-# its share, or would end after the ten minutes, fails; the others still run. Speeds are printed in full.
+# A line for each step (tools/gpu_steps.sh); its output is in build/gpu/log/. After one that fails the others still run.
+# Speeds are printed in full.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 log=build/gpu/log
 whole=580 failed=0
 mkdir -p "$log"
 
-# step NAME SECONDS COMMAND...
-step() {
-  local name=$1 limit=$2 begin=$SECONDS verdict=passed
-  shift 2
-  [ $((whole - SECONDS)) -gt "$limit" ] || limit=$((whole - SECONDS))
-  if [ "$limit" -lt 1 ]; then
-    verdict=FAILED
-    echo "no time is left" >"$log/$name"
-  else
-    timeout -k 5 "$limit" "$@" >"$log/$name" 2>&1 || verdict=FAILED
-  fi
-  [ $verdict = passed ] || failed=1
-  local last
-  last=$(grep -v '^$' "$log/$name" | tail -n 1)
-  case $verdict$last in passedskipped:*) verdict=skipped ;; esac
-  printf '%-12s %-7s %4d s  %s\n' "$name" "$verdict" $((SECONDS - begin)) "$last"
-}
+. tools/gpu_steps.sh
 
 build() {
   mkdir -p build/gpu
@@ -43,7 +27,7 @@ build() {
 sanitizer() {
   command -v compute-sanitizer >/dev/null || { echo "skipped: no compute-sanitizer on PATH"; return 0; }
   compute-sanitizer --tool "$1" --error-exitcode 9 build/gpu/tests/test_gpu_kernels_cuda --gtest_brief=1 \
-    --gtest_filter='RmsNormGpu.*:RopeGpu.*:Elementwise*:IhaMixRopeGpu.TokensDoNotSeeTheBatch'
+    --gtest_filter="$sanitizer_tests"
 }
 oracles() {
   local oracle found=()
@@ -59,6 +43,7 @@ fast_oracles() {
   oracles --numerics fast
 }
 export -f build sanitizer oracles fast_oracles
+export sanitizer_tests
 
 step build 330 bash -c build
 tests=build/gpu/tests
