@@ -139,6 +139,10 @@ std::string TelemetrySummary(const EngineTelemetry& t, const std::optional<Machi
                       Ratio(static_cast<double>(t.step_sequences), static_cast<double>(t.steps)), t.preemptions);
   text += fmt::format("KV cache: {} of {} blocks in use at most; prefix cache: {} of {} blocks of prompts found\n",
                       t.kv_blocks_peak, t.kv_blocks, t.prefix_hit_blocks, t.prefix_lookup_blocks);
+  const auto timed = [](const OpTelemetry& op) { return op.calls != 0; };
+  if (std::none_of(t.operations.begin(), t.operations.end(), timed)) {
+    text += "operations: none were timed; only the exact engine on the CPU times them, where --profile asks\n";
+  }
   if (peak.has_value()) {
     text += fmt::format("machine, {} thread{}: {:.1f} GFLOP/s of fp32 fma, {:.1f} GB/s of reading, measured now\n",
                         peak->threads, peak->threads == 1 ? "" : "s", peak->fma_gflops, peak->read_gbs);

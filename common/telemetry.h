@@ -77,7 +77,8 @@ struct MachinePeak {
 // where one is given; then the rest of the model, the whole, scheduling and sampling; "" where no step was computed.
 // Several engines at once: rates are those of one, since seconds add up.
 std::string OperationTable(const EngineTelemetry& t, const std::optional<MachinePeak>& peak);
-// Lines on tokens, batches, caches and the peak; one line that says so where no step was computed.
+// Lines on tokens, batches, caches and the peak, and that no operation was timed where none was; one line that says so
+// where no step was computed.
 std::string TelemetrySummary(const EngineTelemetry& t, const std::optional<MachinePeak>& peak);
 
 }  // namespace iha

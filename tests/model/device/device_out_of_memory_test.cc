@@ -100,9 +100,9 @@ class DeviceOutOfMemory : public ::testing::TestWithParam<const char*> {
     EXPECT_GE(allocations, least) << what;
   }
   absl::Status Forward(std::span<const int32_t> ids, int64_t start, std::vector<float>& logits) {
-    const std::vector<int32_t> rows = {static_cast<int32_t>(ids.size()) - 1};
+    const int32_t rows[] = {static_cast<int32_t>(ids.size()) - 1};
     const Segment step[] = {{.tokens = ids, .start = start, .blocks = kBlocks, .logit_rows = rows}};
-    logits.assign(kVocab, 0.0f);
+    logits.resize(kVocab);  // has that size already where allocations are counted
     return backend_->Forward(step, logits, nullptr);
   }
 
@@ -118,7 +118,7 @@ TEST_P(DeviceOutOfMemory, EveryAllocationOfAStepMayFail) {
   ASSERT_NO_FATAL_FAILURE(OpenAndReserve());
   const std::vector<int32_t> ids = testing::RandomIds(8, kVocab, 1);
   const std::span<const int32_t> prompt = std::span(ids).first(5), next = std::span(ids).subspan(5, 1);
-  std::vector<float> first, want, logits;
+  std::vector<float> first, want, logits(kVocab);
   ASSERT_TRUE(Forward(prompt, 0, first).ok());
   ASSERT_TRUE(Forward(next, 5, want).ok());
   const auto nothing = [] {};
