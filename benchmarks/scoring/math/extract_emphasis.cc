@@ -111,7 +111,11 @@ string_view SaidInBold(const Emphasis& emphasis) {
   }
   const bool digits = std::any_of(line.begin(), line.end(), IsAsciiDigit);
   if (digits || said.size() > kLongestWords || shape.words > kMostWords) return "";
-  return IsStress(LowerAscii(said)) ? string_view() : said;
+  const std::string lower = LowerAscii(line);
+  for (const string_view closing : {"let me know", "hope", "feel free", "help"}) {
+    if (lower.find(closing) != kNone) return "";
+  }
+  return IsStress(LowerAscii(said)) || IsRemark(said) ? string_view() : said;
 }
 
 }  // namespace iha::scoring::math

@@ -24,6 +24,8 @@ TEST(ExtractMath, WhatStandsInBoldIsTheAnswer) {
       {"**Step 3** shows that there are 7 ways.", "7"},
       {"**Total:** 12", "12"},
       {"On **Day 3**, she sold 12 boxes.", "12"},
+      {"So she sold 12 boxes.\n\n**Verified**", "12"},
+      {"So she sold 12 boxes.\n\nLet me know if you need **more**.", "12"},
       {"For **5 people**, it costs $100.", "100"},
       {"So he has **3** + **4** = 7 apples.", "7"},
       {"There are 7 ways, **not** 8.", "7"},
