@@ -74,11 +74,11 @@ TEST(Device, RowsDoNotSeeEachOther) {
     const std::vector<float> alone = runner.Run({ids}, 0)[0];
     for (const size_t chunk : {1, 5}) EXPECT_TRUE(SameBits(runner.Run({ids}, chunk)[0], alone)) << "chunk " << chunk;
     // Sequences of other lengths beside it: 7 in tiles of 16 rows and of 128, 64 of a few tokens.
+    const size_t few = name == kKinds[0] || name == kKinds[1] ? 6 : 2;
     for (const size_t batch : {7, 64}) {
-      if (batch == 64 && name != kKinds[0] && name != kKinds[1]) continue;
       std::vector<std::vector<int32_t>> sequences;
       for (size_t i = 0; i < batch; i++) {
-        const size_t length = batch == 64 ? i % 6 + 1 : 12 + i;
+        const size_t length = batch == 64 ? i % few + 1 : 12 + i;
         sequences.emplace_back(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length));
       }
       const auto together = runner.Run(sequences, 0);
