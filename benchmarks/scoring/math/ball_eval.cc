@@ -185,6 +185,9 @@ bool BallEvaluator::EvalPower(const Node& node, slong prec, Complex& out) {
   if (exponent.kind == Kind::kNumber) {
     const fmpq* e = exponent.value.raw();
     if (fmpz_is_one(fmpq_denref(e))) {
+      // A squaring a bit of the exponent: a tower of powers has thousands.
+      work_ -= prec * static_cast<slong>(fmpz_bits(fmpq_numref(e)));
+      if (work_ < 0) return false;
       acb_pow_fmpz(out.get(), base.get(), fmpq_numref(e), prec);
       return true;
     }
