@@ -143,14 +143,20 @@ TEST_P(DeviceOutOfMemory, EveryAllocationOfAStepMayFail) {
       EXPECT_TRUE(SameBits(logits, want)) << "step " << i;
     }
   }
-  // A step that fails is as if it had not been.
-  for (int64_t allocations = 0; allocations < 200; allocations += 29) {
-    runtime_->Launch(false);
-    WithAllocations(allocations, one).IgnoreError();
-    runtime_->Launch(true);
-    ASSERT_TRUE(Forward(prompt, 0, logits).ok());
-    ASSERT_TRUE(one().ok());
-    EXPECT_TRUE(SameBits(logits, want)) << "after allocation " << allocations;
+  // A step that fails is as if it had not been: the first of its size, and a later one.
+  for (const bool first_of_its_size : {true, false}) {
+    SCOPED_TRACE(first_of_its_size);
+    for (int64_t allocations = 0; allocations < 200; allocations += first_of_its_size ? 11 : 29) {
+      if (first_of_its_size) {
+        ASSERT_NO_FATAL_FAILURE(OpenAndReserve());
+      }
+      runtime_->Launch(false);
+      WithAllocations(allocations, one).IgnoreError();
+      runtime_->Launch(true);
+      ASSERT_TRUE(Forward(prompt, 0, logits).ok());
+      ASSERT_TRUE(one().ok());
+      EXPECT_TRUE(SameBits(logits, want)) << "after allocation " << allocations;
+    }
   }
 }
 
