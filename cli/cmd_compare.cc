@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "coordinator/store/sqlite_store.h"
+#include "reports/table.h"
 
 namespace iha::cli {
 namespace {
@@ -35,8 +36,8 @@ Json SideJson(const reports::GateRun& run) {
 Json MetricJson(const ComparedMetric& m) {
   return {{"benchmark", m.benchmark},
           {"metric", m.metric},
-          {"a", m.a},
-          {"b", m.b},
+          {"a", m.a.ToDouble()},
+          {"b", m.b.ToDouble()},
           {"delta", m.test.delta},
           {"low", m.identical ? Json(nullptr) : Json(m.test.lower)},
           {"high", m.identical ? Json(nullptr) : Json(m.test.upper)},
@@ -128,8 +129,8 @@ std::string OutcomeText(const Taxonomy& taxonomy) {
 void PrintMetrics(const Comparison& c) {
   for (const ComparedMetric& m : c.metrics) {
     std::cout << TerminalSafe(fmt::format("{} · {}", m.benchmark, m.metric)) << "\n";
-    std::cout << fmt::format("  A {:.2f} %, B {:.2f} %, B - A {:+.2f} points", 100 * m.a, 100 * m.b,
-                             100 * m.test.delta);
+    std::cout << fmt::format("  A {} %, B {} %, B - A {} points", reports::Percent(m.a, 2), reports::Percent(m.b, 2),
+                             reports::SignedPercent(m.b - m.a, 2));
     if (m.identical) {
       std::cout << fmt::format("; bit-identical outputs on {} items\n", m.test.items);
       continue;

@@ -117,7 +117,8 @@ class Reader {
   absl::Status Wrong(const char* name, const std::string& expected) const {
     const std::string found =
         TerminalSafe((*name == '\0' ? json_ : at(name)).dump(-1, ' ', false, Json::error_handler_t::replace), 80);
-    return InvalidArgument("{}: field \"{}\": found {}, expected {}", where_, name, found, expected);
+    const std::string field = *name == '\0' ? "" : fmt::format("field \"{}\": ", name);
+    return InvalidArgument("{}: {}found {}, expected {}", where_, field, found, expected);
   }
   const std::string& where() const { return where_; }
 

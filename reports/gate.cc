@@ -5,28 +5,54 @@
 #include <algorithm>
 #include <cmath>
 
-#include "benchmarks/scoring/rational.h"
 #include "benchmarks/scoring/stats_math.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "reports/table.h"
 
 namespace iha::reports {
 namespace {
 
-double Mean(const std::vector<Score>& scores) {
-  scoring::Rational sum;
-  for (const Score& score : scores) sum += scoring::Rational(score);
-  return (sum / scoring::Rational(static_cast<int64_t>(scores.size()))).ToDouble();
+std::string Points(double fraction) { return fmt::format("{:+.2f}", 100.0 * fraction); }
+
+scoring::PairedOptions TestOptions(const SamplingParams& sampling, const GateOptions& options) {
+  scoring::PairedOptions test{.alpha = options.alpha, .single_sample = sampling.samples == 1};
+  if (options.draws.has_value()) test.draws = *options.draws;
+  return test;
 }
 
-std::string Points(double fraction) { return fmt::format("{:+.2f}", 100.0 * fraction); }
+// Where nothing scatters the normal approximation says nothing: how many more items, all like these, the test itself
+// needs to decide.
+std::optional<int64_t> MoreItemsAlike(const MetricVerdict& verdict, const scoring::PairedOptions& test) {
+  constexpr int64_t kMost = int64_t{1} << 16;
+  const auto decides = [&](int64_t items) {
+    const std::vector<double> d(static_cast<size_t>(items), verdict.test.delta);
+    const scoring::PairedResult result = scoring::CompareDifferences(d, test);
+    return VerdictOf(result, verdict.margin.value, result.p_worse, test.alpha) != Verdict::kInconclusive;
+  };
+  int64_t low = verdict.test.items, high = low;
+  while (!decides(high)) {
+    low = high;
+    high *= 2;
+    if (high > kMost) return std::nullopt;
+  }
+  while (high - low > 1 + low / 32) {
+    const int64_t middle = low + (high - low) / 2;
+    (decides(middle) ? high : low) = middle;
+  }
+  return std::max<int64_t>(1, high - verdict.test.items);
+}
 
 // How much more would decide if Delta is what was seen: `gap` is its distance from the nearer of the two claims.
 void SayWhatDecides(const GateEntry& candidate, const GateMetric& own, const GateMetric& other,
                     const GateOptions& options, MetricVerdict& verdict) {
+  if (!(verdict.test.sd > 0.0)) {
+    verdict.more_items = MoreItemsAlike(verdict, TestOptions(candidate.sampling, options));
+    return;
+  }
   const double gap = std::max(verdict.test.delta + verdict.margin.value, -verdict.test.delta);
   const double z = scoring::NormalQuantile(1.0 - options.alpha) + scoring::NormalQuantile(options.power);
-  const double sd = std::max(verdict.test.sd, 1e-9);
+  const double sd = verdict.test.sd;
   const double items = std::ceil(std::min(1e12, (z * sd / gap) * (z * sd / gap)));
   verdict.more_items = std::max<int64_t>(1, static_cast<int64_t>(items) - verdict.test.items);
   if (!own.within_variance.has_value() || !other.within_variance.has_value()) return;
@@ -52,7 +78,7 @@ void Judge(const GateOptions& options, MetricVerdict& v) {
       v.reason = fmt::format("lower bound {} is above the margin of {}", Points(v.test.lower), Points(-v.margin.value));
       return;
     case Verdict::kFail:
-      v.reason = fmt::format("worse: {} points, upper bound {}, adjusted p = {:.2g}", Points(v.test.delta),
+      v.reason = fmt::format("worse: {} points, upper bound {}, adjusted p = {:.2g}", SignedPercent(v.delta(), 2),
                              Points(v.test.upper), v.adjusted_p);
       return;
     case Verdict::kInconclusive:
@@ -62,6 +88,7 @@ void Judge(const GateOptions& options, MetricVerdict& v) {
 }
 
 std::string WhatDecides(const MetricVerdict& v) {
+  if (!v.more_items.has_value()) return "";
   std::string text = fmt::format("; about {} more items", *v.more_items);
   if (v.samples_needed.has_value()) text += fmt::format(", or {} samples an item,", *v.samples_needed);
   return text + " would decide if the difference is what was seen";
@@ -97,8 +124,8 @@ absl::StatusOr<MetricVerdict> Evaluate(const GateRun& candidate, const GateRun& 
   MetricVerdict verdict;
   verdict.benchmark = BriefName(entry);
   verdict.metric = metric.name;
-  verdict.candidate = Mean(values.candidate);
-  verdict.baseline = Mean(values.baseline);
+  verdict.candidate = MeanOf(values.candidate);
+  verdict.baseline = MeanOf(values.baseline);
   verdict.identical = values.identical;
   if (options.margin.has_value()) {
     verdict.margin = {*options.margin, "given"};
@@ -108,10 +135,9 @@ absl::StatusOr<MetricVerdict> Evaluate(const GateRun& candidate, const GateRun& 
     return InvalidArgument("{} {}: the baseline has no margin; give --margin, or export it again", entry.benchmark.name,
                            metric.name);
   }
-  scoring::PairedOptions test{.alpha = options.alpha, .single_sample = entry.sampling.samples == 1};
-  if (options.draws.has_value()) test.draws = *options.draws;
-  verdict.test = scoring::ComparePaired(values.candidate, values.baseline, test);
+  verdict.test = scoring::ComparePaired(values.candidate, values.baseline, TestOptions(entry.sampling, options));
   if (verdict.identical) verdict.test.p_worse = 1.0;  // nothing was tested, so nothing is claimed
+  if (!(verdict.test.sd > 0.0)) return verdict;
   verdict.detectable =
       scoring::MinimumDetectableEffect(verdict.test.sd, verdict.test.items, options.alpha, options.power);
   verdict.power = scoring::PassPower(verdict.test.sd, verdict.test.items, options.alpha, verdict.margin.value);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "benchmarks/scoring/rational.h"
 #include "benchmarks/scoring/stats_paired.h"
 #include "reports/gate_run.h"
 
@@ -52,14 +53,17 @@ struct MetricVerdict {
   Margin margin;
   bool identical = false;  // every generation is bit-identical: `test` holds counts only
   scoring::PairedResult test;
-  double adjusted_p = 1.0;  // test.p_worse by Holm
-  double candidate = 0.0;   // means
-  double baseline = 0.0;
-  double detectable = 0.0;  // minimum detectable effect at this n and sd
-  double power = 0.0;       // that an unchanged candidate passes `margin`, at this n and sd
-  // INCONCLUSIVE: about how many more items, or how many samples an item, decide if Delta is what was seen.
+  double adjusted_p = 1.0;      // test.p_worse by Holm
+  scoring::Rational candidate;  // means, exact: they are rounded once, when they are printed
+  scoring::Rational baseline;
+  // At this n and sd; absent where the differences have no scatter to tell from.
+  std::optional<double> detectable;  // minimum detectable effect
+  std::optional<double> power;       // that an unchanged candidate passes `margin`
+  // INCONCLUSIVE: about how many more items, or how many samples an item, decide if Delta is what was seen; absent
+  // where that would be very many.
   std::optional<int64_t> more_items;
   std::optional<int64_t> samples_needed;
+  scoring::Rational delta() const { return candidate - baseline; }
   double discordance() const {
     return test.items == 0 ? 0.0 : static_cast<double>(test.better + test.worse) / static_cast<double>(test.items);
   }
@@ -93,6 +97,8 @@ struct PairedValues {
   std::vector<Score> baseline;
   bool identical = true;  // every item's outputs are equal
 };
+// The mean of grades (at least one), exactly.
+scoring::Rational MeanOf(const std::vector<Score>& scores);
 absl::StatusOr<PairedValues> ValuesOf(const GateRun& candidate, const GateRun& baseline, const PairedMetric& pair);
 
 }  // namespace iha::reports

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "benchmarks/scoring/ruler_means.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
@@ -63,26 +64,34 @@ std::vector<Difference> Compare(const GateEntry& a, const GateEntry& b) {
   return std::move(found).Take();
 }
 
-bool IsChat(const GateEntry& entry) { return OptionOf(entry.benchmark, "prompt").starts_with("chat"); }
+// Why the model's own tokenizer decides what is asked, or nullptr where it does not. Own questions have `form`, since
+// their `prompt` is a template.
+const char* WhyOfTokenizer(const GateEntry& entry) {
+  if (scoring::ParseRulerCell(entry.benchmark.name).has_value()) return "it measures the length of the prompts";
+  const bool own = entry.benchmark.options.contains("form");
+  const bool chat = OptionOf(entry.benchmark, own ? "form" : "prompt").starts_with("chat");
+  return chat && !entry.benchmark.name.starts_with("choice:") ? "its chat template renders the prompts" : nullptr;
+}
 
-// The candidate's entry that comes nearest to `wanted`, which must then be equal in all.
-absl::StatusOr<size_t> MatchingEntry(const GateRun& candidate, const GateRun& baseline, const GateEntry& wanted) {
-  std::optional<size_t> nearest;
+// The candidate's entries that equal `wanted` in all that must be equal, at least one: a sweep may ask for the metrics
+// of one setting in several entries.
+absl::StatusOr<std::vector<size_t>> EqualEntries(const GateRun& candidate, const GateRun& baseline,
+                                                 const GateEntry& wanted) {
+  std::vector<size_t> equal;
   std::vector<Difference> fewest;
   for (size_t e = 0; e < candidate.entries.size(); e++) {
     if (candidate.entries[e].benchmark.name != wanted.benchmark.name) continue;
     std::vector<Difference> differences = Compare(candidate.entries[e], wanted);
-    if (nearest.has_value() && differences.size() >= fewest.size()) continue;
-    nearest = e;
-    fewest = std::move(differences);
+    if (differences.empty()) equal.push_back(e);
+    if (fewest.empty() || differences.size() < fewest.size()) fewest = std::move(differences);
   }
-  if (!nearest.has_value()) {
+  if (equal.empty() && fewest.empty()) {
     return FailedPrecondition(
         "not comparable: {}: the candidate has not run this benchmark; run it, or leave it out "
         "with --metrics",
         wanted.benchmark.name);
   }
-  if (!fewest.empty()) {
+  if (equal.empty()) {
     const Difference& first = fewest.front();
     return FailedPrecondition(
         "not comparable: {}: {}: candidate {}, baseline {}; run the candidate with the baseline's "
@@ -90,13 +99,26 @@ absl::StatusOr<size_t> MatchingEntry(const GateRun& candidate, const GateRun& ba
         wanted.benchmark.name, first.field, first.candidate, first.baseline);
   }
   // The chat template is among the files that the tokenizer's digest covers.
-  if (IsChat(wanted) && candidate.tokenizer != baseline.tokenizer) {
+  const char* why = WhyOfTokenizer(wanted);
+  if (why != nullptr && candidate.tokenizer != baseline.tokenizer) {
     return FailedPrecondition(
-        "not comparable: {}: tokenizer digest (its chat template renders the prompts): candidate "
-        "{}, baseline {}; give both models the same tokenizer files",
-        wanted.benchmark.name, Short(candidate.tokenizer), Short(baseline.tokenizer));
+        "not comparable: {}: tokenizer digest ({}): candidate {}, baseline {}; give both models the same tokenizer "
+        "files",
+        wanted.benchmark.name, why, Short(candidate.tokenizer), Short(baseline.tokenizer));
   }
-  return *nearest;
+  return equal;
+}
+
+// The metric `name` of one of the candidate's `entries`, as the pair's first halves.
+std::optional<PairedMetric> FindMetric(const GateRun& candidate, const std::vector<size_t>& entries,
+                                       const std::string& name) {
+  for (const size_t e : entries) {
+    const auto& own = candidate.entries[e].metrics;
+    const auto same =
+        std::find_if(own.begin(), own.end(), [&](const GateMetric& metric) { return metric.name == name; });
+    if (same != own.end()) return PairedMetric{e, 0, static_cast<size_t>(same - own.begin()), 0};
+  }
+  return std::nullopt;
 }
 
 bool Chosen(const std::vector<std::string>& metrics, const std::string& name) {
@@ -135,8 +157,8 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
     const bool wanted = std::any_of(entry.metrics.begin(), entry.metrics.end(),
                                     [&](const GateMetric& metric) { return Chosen(metrics, metric.name); });
     if (!wanted) continue;
-    IHA_ASSIGN_OR_RETURN(const size_t c, MatchingEntry(candidate, baseline, entry));
-    used[c] = true;
+    IHA_ASSIGN_OR_RETURN(const std::vector<size_t> equal, EqualEntries(candidate, baseline, entry));
+    for (const size_t c : equal) used[c] = true;
     for (size_t m = 0; m < entry.metrics.size(); m++) {
       const std::string& name = entry.metrics[m].name;
       if (!Chosen(metrics, name)) continue;
@@ -145,15 +167,20 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
                                     entry.sampling.samples));
         continue;
       }
-      const auto& own = candidate.entries[c].metrics;
-      const auto same = std::find_if(own.begin(), own.end(), [&](const GateMetric& x) { return x.name == name; });
-      if (same == own.end()) {
+      auto pair = FindMetric(candidate, equal, name);
+      if (!pair.has_value()) {
         return FailedPrecondition(
             "not comparable: {}: metric {}: only the baseline has it; run the candidate with it, "
             "or leave it out with --metrics",
             entry.benchmark.name, name);
       }
-      pairs.push_back({c, b, static_cast<size_t>(same - own.begin()), m});
+      pair->baseline_entry = b;
+      pair->baseline_metric = m;
+      // Counted twice it would weigh twice in the correction over the family.
+      const bool twice = std::any_of(pairs.begin(), pairs.end(), [&](const PairedMetric& other) {
+        return other.candidate_entry == pair->candidate_entry && other.candidate_metric == pair->candidate_metric;
+      });
+      if (!twice) pairs.push_back(*pair);
     }
   }
   for (size_t c = 0; c < candidate.entries.size(); c++) {
@@ -178,6 +205,12 @@ absl::Status CheckWhole(const GateRun& run, const GateEntry& entry, size_t metri
 }
 
 }  // namespace
+
+scoring::Rational MeanOf(const std::vector<Score>& scores) {
+  scoring::Rational sum;
+  for (const Score& score : scores) sum += scoring::Rational(score);
+  return sum / scoring::Rational(static_cast<int64_t>(scores.size()));
+}
 
 absl::StatusOr<PairedValues> ValuesOf(const GateRun& candidate, const GateRun& baseline, const PairedMetric& pair) {
   const GateEntry& a = candidate.entries[pair.candidate_entry];

@@ -6,6 +6,8 @@
 
 #include "common/text.h"
 #include "reports/html_text.h"
+#include "reports/render.h"
+#include "reports/table.h"
 
 namespace iha::reports {
 namespace {
@@ -22,25 +24,19 @@ std::string TestLine(const MetricVerdict& v) {
 }
 
 std::string MarginLine(const MetricVerdict& v) {
-  return fmt::format(
-      "margin {} ({}); smallest loss that would be seen: {}; an unchanged candidate passes with probability {:.2f}; "
-      "{:.1f} % of the items differ",
-      Percents(v.margin.value), v.margin.rule, Percents(v.detectable), v.power, 100.0 * v.discordance());
+  std::string out = fmt::format("margin {} ({}); ", Percents(v.margin.value), v.margin.rule);
+  if (v.detectable.has_value() && v.power.has_value()) {
+    out += fmt::format("smallest loss that would be seen: {}; an unchanged candidate passes with probability {:.2f}; ",
+                       Percents(*v.detectable), *v.power);
+  } else if (!v.identical) {
+    out += "no scatter tells what loss would be seen; ";
+  }
+  return out + fmt::format("{:.1f} % of the items differ", 100.0 * v.discordance());
 }
 
 std::string Side(const char* role, const GateRun& run) {
   return fmt::format("{}: {} · sweep {} · weights {} · numerics {}", role, run.model, run.sweep.substr(0, 16),
                      run.weights.empty() ? "not bound" : run.weights.Hex().substr(0, 16), run.numerics_id);
-}
-
-// Safe inside a table cell of CommonMark and inside a line of it.
-std::string Markdown(const std::string& text) {
-  std::string out;
-  for (const char c : TerminalSafe(text)) {
-    if (std::string_view("\\|`*_<>[]#&").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 // XML 1.0 has no form for most control characters, so they are spelled out first, line ends too.
@@ -68,13 +64,18 @@ Json SideJson(const GateRun& run) {
           {"iha_eval_version", run.iha_eval_version}};
 }
 
+template <class T>
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
 Json MetricJson(const MetricVerdict& v) {
   Json json = {{"benchmark", v.benchmark},
                {"metric", v.metric},
                {"verdict", NameOf(v.verdict)},
                {"reason", v.reason},
-               {"candidate", v.candidate},
-               {"baseline", v.baseline},
+               {"candidate", v.candidate.ToDouble()},
+               {"baseline", v.baseline.ToDouble()},
                {"delta", v.test.delta},
                {"lower", v.identical ? Json(nullptr) : Json(v.test.lower)},
                {"upper", v.identical ? Json(nullptr) : Json(v.test.upper)},
@@ -88,10 +89,10 @@ Json MetricJson(const MetricVerdict& v) {
                {"worse", v.test.worse},
                {"discordance", v.discordance()},
                {"sd", v.test.sd},
-               {"detectable", v.detectable},
-               {"power", v.power}};
-  json["more_items"] = v.more_items.has_value() ? Json(*v.more_items) : Json(nullptr);
-  json["samples_needed"] = v.samples_needed.has_value() ? Json(*v.samples_needed) : Json(nullptr);
+               {"detectable", OrNull(v.detectable)},
+               {"power", OrNull(v.power)}};
+  json["more_items"] = OrNull(v.more_items);
+  json["samples_needed"] = OrNull(v.samples_needed);
   return json;
 }
 
@@ -105,33 +106,35 @@ std::string RenderGateText(const GateReport& report) {
     out +=
         fmt::format("\n{}\n  {}\n", TerminalSafe(fmt::format("{} · {}: {}", v.benchmark, v.metric, NameOf(v.verdict))),
                     TerminalSafe(v.reason));
-    out += fmt::format("  candidate {} %, baseline {} %, Delta {} points\n  {}\n  {}\n", Percents(v.candidate),
-                       Percents(v.baseline), Points(v.test.delta), TestLine(v), MarginLine(v));
+    out += fmt::format("  candidate {} %, baseline {} %, Delta {} points\n  {}\n  {}\n", Percent(v.candidate, 2),
+                       Percent(v.baseline, 2), SignedPercent(v.delta(), 2), TestLine(v), MarginLine(v));
   }
   for (const std::string& note : report.notes) out += fmt::format("note: {}\n", TerminalSafe(note));
   return out;
 }
 
 std::string RenderGateMarkdown(const GateReport& report) {
-  std::string out = fmt::format("### Evaluation gate: {}\n\n{}.\n\n", NameOf(report.verdict), Markdown(report.reason));
+  std::string out =
+      fmt::format("### Evaluation gate: {}\n\n{}.\n\n", NameOf(report.verdict), MarkdownText(report.reason));
   out += "| metric | verdict | candidate % | baseline % | Δ points | lower | upper | margin | p (Holm) | items |\n";
   out += "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const MetricVerdict& v : report.metrics) {
-    out += fmt::format("| {} {} | {} | {} | {} | {} | {} | {} | {} | {:.2g} | {} |\n", Markdown(v.benchmark),
-                       Markdown(v.metric), NameOf(v.verdict), Percents(v.candidate), Percents(v.baseline),
-                       Points(v.test.delta), v.identical ? "–" : Points(v.test.lower),
+    out += fmt::format("| {} {} | {} | {} | {} | {} | {} | {} | {} | {:.2g} | {} |\n", MarkdownText(v.benchmark),
+                       MarkdownText(v.metric), NameOf(v.verdict), Percent(v.candidate, 2), Percent(v.baseline, 2),
+                       SignedPercent(v.delta(), 2), v.identical ? "–" : Points(v.test.lower),
                        v.identical ? "–" : Points(v.test.upper), Percents(v.margin.value), v.adjusted_p, v.test.items);
   }
   out += "\n";
   for (const MetricVerdict& v : report.metrics) {
-    out += fmt::format("- {} {}: {}. {}.\n", Markdown(v.benchmark), Markdown(v.metric), Markdown(v.reason),
-                       Markdown(MarginLine(v)));
+    out += fmt::format("- {} {}: {}. {}.\n", MarkdownText(v.benchmark), MarkdownText(v.metric), MarkdownText(v.reason),
+                       MarkdownText(MarginLine(v)));
   }
-  for (const std::string& note : report.notes) out += fmt::format("- Note: {}.\n", Markdown(note));
+  for (const std::string& note : report.notes) out += fmt::format("- Note: {}.\n", MarkdownText(note));
   out += fmt::format(
       "\n{}\n{}\n\nalpha {}, one-sided; FAIL is corrected over the metrics by Holm, PASS needs every "
       "metric.\n",
-      Markdown(Side("candidate", report.candidate)) + "  ", Markdown(Side("baseline", report.baseline)), report.alpha);
+      MarkdownText(Side("candidate", report.candidate)) + "  ", MarkdownText(Side("baseline", report.baseline)),
+      report.alpha);
   return out;
 }
 

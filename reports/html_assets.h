@@ -31,8 +31,9 @@ bdi { overflow-wrap: anywhere; }
 #scores th:first-child { text-align: left; min-width: 9rem; }
 #scores button {
   all: unset; display: block; width: 100%; padding: .35rem .6rem; cursor: pointer; font-weight: 600;
-  box-sizing: border-box; max-width: 16rem; overflow-wrap: anywhere;
+  box-sizing: border-box; max-width: 16rem;
 }
+#scores thead bdi { overflow-wrap: break-word; }  /* words stay whole: unlike "anywhere" it makes no column narrow */
 #scores th:not(:first-child) button { margin-left: auto; }
 #scores button::after { content: " \2195"; color: var(--muted); }
 #scores [aria-sort="ascending"] button::after { content: " \2191"; color: inherit; }

@@ -22,9 +22,16 @@ absl::StatusOr<std::vector<ImportedRow>> ImportCsv(std::string_view text, std::s
   for (size_t m = 0; m < csv->models.size(); m++) {
     ImportedRow& row = rows.emplace_back();
     row.model = csv->models[m];
+    if (row.model.find_first_not_of(" \t") == std::string::npos) {
+      return InvalidArgument("{}: row {} has no name; the first column names the model", where, m + 1);
+    }
     row.source = source;
     for (size_t c = 0; c < csv->metrics.size(); c++) {
       const std::optional<scoring::Rational>& value = csv->values[m][c];
+      if (value.has_value() && (value->Sign() < 0 || *value > scoring::Rational(100))) {
+        return InvalidArgument("{}: row {} ({}), column {}: {} is no percentage between 0 and 100", where, m + 1,
+                               row.model, csv->metrics[c], csv->text[m][c]);
+      }
       row.values.push_back({.column = csv->metrics[c],
                             .benchmark = "",
                             .metric = "",

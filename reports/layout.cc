@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/errors.h"
@@ -101,7 +102,36 @@ std::string ReadableMetric(const std::string& metric) {
   return fmt::format("{} {}", metric.substr(at + marker.size()), metric.substr(0, at));
 }
 
-// Metric names carry their benchmark; others get it in front. Equal headers of two entries get their sampling appended.
+std::map<std::string, std::string> SettingsOf(const SweepEntry& entry) {
+  const SamplingParams& s = entry.sampling;
+  std::map<std::string, std::string> settings(entry.benchmark.options.begin(), entry.benchmark.options.end());
+  settings["top_p"] = fmt::format("{}", s.top_p);
+  settings["top_k"] = fmt::format("{}", s.top_k);
+  settings["seed"] = fmt::format("{}", s.seed);
+  settings["max_new_tokens"] = fmt::format("{}", s.max_new_tokens);
+  settings["limit"] = entry.limit.has_value() ? fmt::format("{}", *entry.limit) : "none";
+  return settings;
+}
+
+// Columns that still have one header get the settings in which their entries differ.
+void TellApart(const SweepSpec& spec, std::vector<Column>& columns) {
+  std::map<std::string, std::vector<size_t>> alike;
+  for (size_t c = 0; c < columns.size(); c++) alike[columns[c].header].push_back(c);
+  for (const auto& [header, same] : alike) {
+    std::map<std::string, std::set<std::string>> values;
+    for (const size_t c : same) {
+      for (const auto& [key, value] : SettingsOf(spec.entries[columns[c].entry])) values[key].insert(value);
+    }
+    for (const size_t c : same) {
+      for (const auto& [key, value] : SettingsOf(spec.entries[columns[c].entry])) {
+        if (values[key].size() > 1) columns[c].header += fmt::format(" {}={}", key, value);
+      }
+    }
+  }
+}
+
+// Metric names carry their benchmark; others get it in front. Equal headers of two entries get their sampling appended,
+// then what else tells them apart.
 std::vector<Column> GenericColumns(const SweepSpec& spec) {
   std::vector<Column> columns;
   std::map<std::string, int> uses;
@@ -122,6 +152,7 @@ std::vector<Column> GenericColumns(const SweepSpec& spec) {
       columns.push_back({std::move(header), e, metric, 2});
     }
   }
+  TellApart(spec, columns);
   return columns;
 }
 

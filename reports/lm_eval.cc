@@ -47,6 +47,27 @@ const Json& FieldOf(const Json& object, const std::string& key) {
   return at == object.end() ? kNone : *at;
 }
 
+// That tool writes with Python's json module, which has words for numbers that JSON has not: null in their place, which
+// is no score either.
+std::string WithoutPythonNumbers(std::string_view text) {
+  constexpr std::string_view kWords[] = {"NaN", "-Infinity", "Infinity"};
+  std::string out;
+  bool inside = false;  // of a string
+  while (!text.empty()) {
+    size_t length = 1;
+    const bool word = !inside && std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view known) {
+      if (!text.starts_with(known)) return false;
+      length = known.size();
+      return true;
+    });
+    if (!word && inside && text[0] == '\\') length = std::min<size_t>(2, text.size());
+    if (!word && text[0] == '"') inside = !inside;
+    out += word ? std::string_view("null") : text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 // The number as it is written, exactly.
 std::optional<Rational> NumberOf(const Json& value) {
   return value.is_number() ? Rational::ParseDecimal(value.dump()) : std::nullopt;
@@ -112,6 +133,7 @@ void AddTask(const Json& file, const std::string& task, const Json& numbers, Imp
     const std::string metric = key.substr(0, comma);
     if (metric.ends_with("_stderr")) continue;
     const std::optional<Rational> value = NumberOf(number);
+    if (number.is_null()) row.notes.push_back(fmt::format("{} {} is left out: not a number", task, key));
     if (!value.has_value() || metric == "alias" || metric == "sample_len") continue;
     const std::string filter = comma == std::string::npos ? "none" : key.substr(comma + 1);
     const Json& higher = FieldOf(better, metric);
@@ -130,6 +152,7 @@ struct Grades {
   std::set<int64_t> documents;
   std::vector<Score> scores;
   Rational sum;
+  std::optional<int64_t> no_share;  // the first document whose grade is no number between 0 and 1
 };
 
 std::vector<std::string> MetricsOf(const Json& line) {
@@ -151,7 +174,7 @@ std::vector<std::string> MetricsOf(const Json& line) {
 using GradesByName = std::map<std::pair<std::string, std::string>, Grades>;  // metric, filter
 
 absl::Status AddLine(std::string_view text, const std::string& here, GradesByName& all) {
-  IHA_ASSIGN_OR_RETURN(const Json line, ParseUniqueJson<Json>(text, here));
+  IHA_ASSIGN_OR_RETURN(const Json line, ParseUniqueJson<Json>(WithoutPythonNumbers(text), here));
   const std::optional<int64_t> document = JsonInteger(FieldOf(line, "doc_id"));
   if (!document.has_value()) {
     return InvalidArgument("{}: no whole number \"doc_id\"; expected samples_*.jsonl of lm-evaluation-harness", here);
@@ -160,10 +183,13 @@ absl::Status AddLine(std::string_view text, const std::string& here, GradesByNam
   for (const std::string& metric : MetricsOf(line)) {
     const Json& grade = FieldOf(line, metric);
     const std::optional<Rational> value = grade.is_boolean() ? Rational(grade.get<bool>() ? 1 : 0) : NumberOf(grade);
-    if (!value.has_value() || value->Sign() < 0 || *value > Rational(1)) continue;
     Grades& grades = all[{metric, filter}];
     if (!grades.documents.insert(*document).second) {
       return InvalidArgument("{}: doc_id {} has a second {} with filter {}", here, *document, metric, filter);
+    }
+    if (!value.has_value() || value->Sign() < 0 || *value > Rational(1)) {
+      if (!grades.no_share.has_value()) grades.no_share = *document;
+      continue;
     }
     grades.scores.push_back(value->ToScore());
     grades.sum += *value;
@@ -190,7 +216,7 @@ absl::StatusOr<GradesByName> ReadGrades(std::string_view text, std::string_view 
 std::span<const LmEvalName> LmEvalNames() { return kNames; }
 
 absl::StatusOr<ImportedRow> ImportLmEvalResults(std::string_view text, std::string_view where) {
-  IHA_ASSIGN_OR_RETURN(const Json file, ParseUniqueJson<Json>(text, where));
+  IHA_ASSIGN_OR_RETURN(const Json file, ParseUniqueJson<Json>(WithoutPythonNumbers(text), where));
   const Json& results = FieldOf(file, "results");
   if (!results.is_object() || results.empty()) {
     return InvalidArgument("{}: no object \"results\"; expected results_*.json of lm-evaluation-harness", where);
@@ -211,7 +237,16 @@ absl::StatusOr<ImportedRow> ImportLmEvalResults(std::string_view text, std::stri
 
 absl::StatusOr<ImportedRow> ImportLmEvalSamples(std::string_view text, const std::string& task,
                                                 const std::string& model, std::string_view where) {
-  IHA_ASSIGN_OR_RETURN(const GradesByName all, ReadGrades(text, where));
+  IHA_ASSIGN_OR_RETURN(GradesByName all, ReadGrades(text, where));
+  std::vector<std::string> notes;
+  // A mean over the documents whose grade happens to lie between 0 and 1 would be one of nothing.
+  std::erase_if(all, [&](const auto& named) {
+    const auto& [key, grades] = named;
+    if (!grades.no_share.has_value()) return false;
+    notes.push_back(fmt::format("{} {},{} is left out: no share between 0 and 1 for document {}", task, key.first,
+                                key.second, *grades.no_share));
+    return true;
+  });
   if (all.empty()) return InvalidArgument("{}: no line has a grade between 0 and 1", where);
   const auto& [first, grades_of_first] = *all.begin();
   const size_t items = grades_of_first.scores.size();
@@ -219,7 +254,7 @@ absl::StatusOr<ImportedRow> ImportLmEvalSamples(std::string_view text, const std
                   .source = fmt::format("lm-evaluation-harness, samples {} ({}, {} items)",
                                         Sha256Of(text).Hex().substr(0, 16), task, items),
                   .values = {},
-                  .notes = {}};
+                  .notes = std::move(notes)};
   for (const auto& [key, grades] : all) {
     if (grades.scores.size() != items) {
       return InvalidArgument("{}: {} documents have {} with filter {}, {} have {} with filter {}", where,

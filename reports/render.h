@@ -41,7 +41,7 @@ std::string ValueText(const TableCell& cell, int decimals);
 // The row's name as every table prints it: "NAME" or "NAME (imported)".
 std::string RowName(const TableRow& row);
 
-// Text that came from outside, safe inside a table cell of CommonMark.
+// Text that came from outside, safe inside a table cell of CommonMark (with its strikethrough) and on a terminal.
 std::string MarkdownText(const std::string& text);
 
 // One CSV field, quoted where needed; text that a spreadsheet would run as a formula gets a leading apostrophe.

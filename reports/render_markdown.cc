@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
+#include "common/text.h"
 #include "reports/render.h"
 #include "reports/render_ruler.h"
 
@@ -17,25 +19,35 @@ std::string CellText(const TableRow& row, const TableCell& cell, int decimals) {
   if (cell.cell.over_context) value += "†";
   if (!cell.cell.interval.has_value()) return value;
   const auto& interval = *cell.cell.interval;
-  return fmt::format("{} [{:.1f}, {:.1f}] {}", value, 100 * interval.low, 100 * interval.high, counts);
+  return fmt::format("{} [{:.1f}, {:.1f}]{}{}", value, 100 * interval.low, 100 * interval.high,
+                     counts.empty() ? "" : " ", counts);
+}
+
+// "&lt;" and its like, which Markdown would show as what they stand for.
+bool IsEntity(std::string_view text) {
+  size_t end = 1;
+  while (end < text.size() && (text[end] == '#' || std::isalnum(static_cast<unsigned char>(text[end])) != 0)) end++;
+  return end > 1 && end < text.size() && text[end] == ';';
 }
 
 }  // namespace
 
 std::string MarkdownText(const std::string& text) {
+  std::string safe = text;
+  std::replace_if(
+      safe.begin(), safe.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  safe = TerminalSafe(safe);  // a table is read in terminals, too
   std::string out;
   const auto is_word = [&](size_t i) {
-    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    return i < safe.size() && std::isalnum(static_cast<unsigned char>(safe[i])) != 0;
   };
-  for (size_t i = 0; i < text.size(); i++) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += ' ';
-      continue;
-    }
+  for (size_t i = 0; i < safe.size(); i++) {
+    const char c = safe[i];
     // An underscore inside a word is an ordinary character; escaping it would only make names hard to read.
     const bool inside_word = c == '_' && i > 0 && is_word(i - 1) && is_word(i + 1);
-    if (!inside_word && std::string_view("\\|`*_<>[]").find(c) != std::string_view::npos) out += '\\';
+    const bool special = c == '&' ? IsEntity(std::string_view(safe).substr(i))
+                                  : std::string_view("\\|`*_<>[]~").find(c) != std::string_view::npos;
+    if (special && !inside_word) out += '\\';
     out += c;
   }
   return out;

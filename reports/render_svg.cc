@@ -44,7 +44,13 @@ constexpr std::array<Style, 8> kStyles = {{
     {"#666666", "<path d=\"M0 4H8M4 0V8\"/>", "3 3 9 3", "<rect x=\"-5\" y=\"-2\" width=\"10\" height=\"4\"/>"},
 }};
 
-const Style& StyleOf(size_t series) { return kStyles[series % kStyles.size()]; }
+// The first eight differ in everything; each further eight take the same colours with another pattern, marker and dash,
+// so that 64 are told apart.
+Style StyleOf(size_t series) {
+  const Style& form = kStyles[(series + series / kStyles.size()) % kStyles.size()];
+  return {kStyles[series % kStyles.size()].colour, form.overlay, form.dash, form.marker};
+}
+constexpr size_t kMostStyles = kStyles.size() * kStyles.size();
 
 // Two decimals always: doubles print alike everywhere.
 std::string Px(double value) { return fmt::format("{:.2f}", value == 0 ? 0.0 : value); }
@@ -60,7 +66,7 @@ std::string Line(double x1, double y1, double x2, double y2, const char* stroke,
 }
 
 std::string Pattern(size_t series) {
-  const Style& style = StyleOf(series);
+  const Style style = StyleOf(series);
   return fmt::format(
       "<pattern id=\"p{}\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
       "fill=\"{}\"/><g stroke=\"#000\" stroke-width=\"1.2\">{}</g></pattern>\n",
@@ -68,7 +74,7 @@ std::string Pattern(size_t series) {
 }
 
 std::string Marker(size_t series, double x, double y) {
-  const Style& style = StyleOf(series);
+  const Style style = StyleOf(series);
   return fmt::format("<g transform=\"translate({} {})\" fill=\"{}\" stroke=\"#000\" stroke-width=\"1\">{}</g>\n", Px(x),
                      Px(y), style.colour, style.marker);
 }
@@ -118,10 +124,17 @@ class Plot {
   std::string Draw() const {
     const auto room = static_cast<size_t>(width_ / kCharacter);
     std::string out = Text(left_, top_ - 10, "start", 13, Shortened(panel_.title, std::max<size_t>(room, 8))) + Axes();
+    if (IsEmpty()) return out + Text(left_ + width_ / 2, Y(scale_.top / 2), "middle", 12, "no complete cell");
     return out + (panel_.kind == Panel::Kind::kBars ? Bars() : Lines());
   }
 
  private:
+  bool IsEmpty() const {
+    return std::none_of(panel_.values.begin(), panel_.values.end(), [](const auto& series) {
+      return std::any_of(series.begin(), series.end(), [](const auto& value) { return value.has_value(); });
+    });
+  }
+
   double Y(double percent) const { return top_ + kPlotHeight * (1 - percent / scale_.top); }
 
   // The middle of position i.
@@ -172,7 +185,7 @@ class Plot {
     if (!value.has_value()) return Text(middle, Y(0) - 4, "middle", 11, "–");
     std::string out = fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"url(#p{})\" stroke=\"#000\"/>\n", Px(x + 1),
-        Px(Y(value->percent)), Px(width - 2), Px(Y(0) - Y(value->percent)), series % kStyles.size());
+        Px(Y(value->percent)), Px(std::max(0.5, width - 2)), Px(Y(0) - Y(value->percent)), series % kMostStyles);
     out += ErrorBar(middle, *value, std::min(5.0, width / 4));
     // A number that is wider than its bar would lie over its neighbour's.
     const bool fits = 0.85 * kCharacter * static_cast<double>(value->label.size()) <= width;
@@ -181,14 +194,15 @@ class Plot {
 
   std::string Lines() const {
     std::string out;
+    // Lines at the same place: each a little beside the next, as far as the room goes.
+    const double beside = std::min(3.0, 24.0 / static_cast<double>(panel_.values.size()));
     for (size_t s = 0; s < panel_.values.size(); s++) {
       std::string path;
       std::string marks;
       for (size_t i = 0; i < panel_.x_names.size(); i++) {
         const auto& value = panel_.values[s][i];
         if (!value.has_value()) continue;
-        // Lines at the same place: each a little beside the next.
-        const double x = X(i) + 3 * (static_cast<double>(s) - 0.5 * static_cast<double>(panel_.values.size() - 1));
+        const double x = X(i) + beside * (static_cast<double>(s) - 0.5 * static_cast<double>(panel_.values.size() - 1));
         path += fmt::format("{}{} {}", path.empty() ? "M" : " L", Px(x), Px(Y(value->percent)));
         marks += ErrorBar(x, *value, 3) + Marker(s, x, Y(value->percent));
       }
@@ -221,7 +235,7 @@ std::string Legend(const Figure& figure, double& y) {
     out +=
         lines ? Marker(s, x + 13, y + 7)
               : fmt::format("<rect x=\"{}\" y=\"{}\" width=\"26\" height=\"14\" fill=\"url(#p{})\" stroke=\"#000\"/>\n",
-                            Px(x), Px(y), s % kStyles.size());
+                            Px(x), Px(y), s % kMostStyles);
     out += Text(x + 32, y + 11, "start", 12, name);
     x += width;
   }
@@ -277,7 +291,7 @@ std::string RenderSvg(const Figure& figure) {
     }
   }
   std::string patterns;
-  for (size_t s = 0; s < std::min(figure.series.size(), kStyles.size()); s++) patterns += Pattern(s);
+  for (size_t s = 0; s < std::min(figure.series.size(), kMostStyles); s++) patterns += Pattern(s);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "

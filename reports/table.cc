@@ -310,6 +310,7 @@ absl::StatusOr<Table> BuildImportedTable(const std::vector<ImportedRow>& rows, c
     table.columns = std::move(chosen);
   }
   if (table.columns.empty()) {
+    if (options.layout == "generic") return InvalidArgument("the imported rows have no values");
     return InvalidArgument("--layout {}: the imported rows have none of its columns; use --layout generic",
                            options.layout);
   }

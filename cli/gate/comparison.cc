@@ -16,12 +16,6 @@ std::string Fraction(const Score& score) {
   return score.den == 1 ? std::to_string(score.num) : fmt::format("{}/{}", score.num, score.den);
 }
 
-double Mean(const std::vector<Score>& scores) {
-  double sum = 0.0;
-  for (const Score& score : scores) sum += AsDouble(score);
-  return sum / static_cast<double>(scores.size());
-}
-
 bool ZeroOrOne(const std::vector<Score>& scores) {
   return std::all_of(scores.begin(), scores.end(), [](const Score& s) { return s.num == 0 || s.num == s.den; });
 }
@@ -30,8 +24,8 @@ bool ZeroOrOne(const std::vector<Score>& scores) {
 ComparedMetric TestMetric(const reports::GateEntry& entry, const reports::PairedValues& values) {
   ComparedMetric out;
   out.benchmark = reports::BriefName(entry);
-  out.a = Mean(values.baseline);
-  out.b = Mean(values.candidate);
+  out.a = reports::MeanOf(values.baseline);
+  out.b = reports::MeanOf(values.candidate);
   out.identical = values.identical;
   const bool single = entry.sampling.samples == 1;
   out.test = scoring::ComparePaired(values.candidate, values.baseline, {.alpha = 0.025, .single_sample = single});
@@ -82,7 +76,7 @@ absl::Status ReadSide(coordinator::Store& store, const RunName& name, bool is_b,
                       Comparison& comparison) {
   return ReadStoredItems(store, name, [&](const StoredItem& stored) {
     const auto entry = static_cast<size_t>(stored.job.spec.entry_index);
-    const std::string& benchmark = stored.job.spec.entry.benchmark.name;
+    const std::string benchmark = reports::BriefName((is_b ? comparison.b : comparison.a).entries[entry]);
     const auto taxonomy = [&](const std::string& metric) -> Taxonomy& {
       auto& both = comparison.taxonomy[{benchmark, metric}];
       return is_b ? both.second : both.first;

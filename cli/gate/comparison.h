@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "benchmarks/exemplar_leak.h"
+#include "benchmarks/scoring/rational.h"
 #include "benchmarks/scoring/stats_paired.h"
 #include "cli/gate/stored_run.h"
 #include "coordinator/store/store.h"
@@ -21,7 +22,7 @@ struct ComparedMetric {
   size_t entry = 0;       // of A
   std::string benchmark;  // BriefName
   std::string metric;
-  double a = 0.0, b = 0.0;      // means
+  scoring::Rational a, b;       // means, exact
   scoring::PairedResult test;   // two-sided 95 %: each bound one-sided at 2.5 %
   bool identical = false;       // every generation is bit-identical
   const char* p_test = "";      // "mcnemar" (exact; grades 0 or 1, one sample an item) or "sign_flip"
@@ -50,7 +51,7 @@ struct Flip {
 struct Comparison {
   reports::GateRun a, b;
   std::vector<ComparedMetric> metrics;
-  std::map<std::pair<std::string, std::string>, std::pair<Taxonomy, Taxonomy>> taxonomy;  // by benchmark and metric
+  std::map<std::pair<std::string, std::string>, std::pair<Taxonomy, Taxonomy>> taxonomy;  // by BriefName and metric
   std::vector<Flip> flips;                                                                // the largest changes first
   int64_t flipped = 0;  // how many there are, those that are not shown included
   std::map<std::string, std::vector<benchmarks::ExemplarLeak>> leaks;  // by benchmark spec

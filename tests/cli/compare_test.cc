@@ -83,6 +83,22 @@ TEST_F(CompareCommand, ShowsFlippedItemsWithBothTexts) {
   EXPECT_THAT(Compare(sweep_ + "/alpha", sweep_ + "/alpha").out, HasSubstr("bit-identical outputs on 6 items"));
 }
 
+// Two settings of one benchmark are two tasks: their samples are not added up.
+TEST_F(CompareCommand, CountsWhatBecameOfTheSamplesBySetting) {
+  const std::string sweep =
+      RunRows("q", "both", {"--bench", "jsonl:" + Path("q.jsonl") + "?samples=3&temperature=0.6"}).substr(0, 16);
+  const RunResult result = Compare(sweep + "/alpha", sweep + "/beta", {"--json"});
+  ASSERT_EQ(result.exit.code, 0) << result.err;
+  const Json json = Json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << result.out;
+  std::map<std::string, int64_t> samples;
+  for (const Json& row : json["outcomes"]) {
+    for (const Json& count : row["a"]) samples[row["benchmark"].get<std::string>()] += count.get<int64_t>();
+  }
+  EXPECT_EQ(samples["jsonl:" + Path("q.jsonl") + " T=0 k=1"], 6);
+  EXPECT_EQ(samples["jsonl:" + Path("q.jsonl") + " T=0.6 k=3"], 18);
+}
+
 TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
   Refuses(Compare("alpha", sweep_ + "/beta"), 3, "A: found \"alpha\", expected SWEEP/MODEL");
   Refuses(Compare(sweep_ + "/alpha", sweep_ + "/bta"), 3, "did you mean \"beta\"?");

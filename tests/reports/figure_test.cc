@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "common/digest.h"
 #include "reports/aggregate.h"
@@ -147,6 +148,25 @@ TEST(RenderSvg, HostileNamesStayText) {
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
   EXPECT_THAT(svg, HasSubstr("…</text>"));
   EXPECT_EQ(svg.find('\x01'), std::string::npos);
+}
+
+TEST(RenderSvg, FortyModelsAreToldApart) {
+  const std::vector<std::vector<int>> right(40, {20, 10, 4, 8, 4, 2});
+  const std::string bars = RenderSvg(*RulerFigure(RulerSweep(kCells, right)));
+  std::set<std::string> patterns;
+  for (size_t at = bars.find("<pattern"); at != std::string::npos; at = bars.find("<pattern", at + 1)) {
+    const size_t begin = bars.find("fill=", at);  // behind the id
+    patterns.insert(bars.substr(begin, bars.find("</pattern>", at) - begin));
+  }
+  EXPECT_EQ(patterns.size(), 40u);
+  EXPECT_THAT(bars, Not(HasSubstr("width=\"-")));
+  EXPECT_THAT(bars, HasSubstr("url(#p39)"));
+}
+
+TEST(RenderSvg, APanelWithNothingCompleteSaysSo) {
+  Snapshot snapshot = RulerSweep({kCells[0]}, {{20}});
+  snapshot.jobs[0].items.clear();
+  EXPECT_THAT(RenderSvg(*LengthFigure(snapshot)), HasSubstr(">no complete cell</text>"));
 }
 
 // The bytes are a promise: whoever changes how figures look changes this digest and looks at one.

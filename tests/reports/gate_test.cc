@@ -209,10 +209,78 @@ TEST(Gate, PairsEntriesBySettingsAndLeavesOutUndefinedMetrics) {
   const auto report = EvaluateGate(RunOf("new", {sampled, greedy, Entry(19, 3)}), BaselineOf({greedy, sampled}), {});
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->metrics.size(), 2U);
-  EXPECT_EQ(report->metrics[0].baseline, 0.5);
-  EXPECT_EQ(report->metrics[1].baseline, 0.6);
+  EXPECT_EQ(report->metrics[0].baseline, scoring::Rational(1, 2));
+  EXPECT_EQ(report->metrics[1].baseline, scoring::Rational(3, 5));
   EXPECT_THAT(report->notes, Contains(HasSubstr("pass@9?metric=x: undefined for 1 samples")));
   EXPECT_THAT(report->notes, Contains(HasSubstr("only the candidate has it")));
+}
+
+// A sweep may ask for two metrics of one setting in two entries; a bundle that says one twice counts it once.
+TEST(Gate, FindsAMetricInAnyEntryOfEqualSettings) {
+  GateEntry strict = Entry(20, 10), robust = Entry(20, 12);
+  robust.metrics[0].name = "gsm8k.robust";
+  const GateRun baseline = BaselineOf({strict, robust, robust});
+  const auto report = EvaluateGate(RunOf("new", {strict, robust}), baseline, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->metrics.size(), 2U);
+  EXPECT_EQ(report->metrics[0].metric, "gsm8k.strict_match");
+  EXPECT_EQ(report->metrics[1].metric, "gsm8k.robust");
+  EXPECT_EQ(report->metrics[1].candidate, scoring::Rational(3, 5));
+  EXPECT_TRUE(report->notes.empty());
+}
+
+TEST(Gate, PromptsThatFollowFromTheTokenizerNeedTheSame) {
+  const auto other_tokenizer = [](const std::string& name, const std::map<std::string, std::string>& options) {
+    GateEntry entry = Entry(20, 10);
+    entry.benchmark = {.name = name, .options = options};
+    GateRun candidate = RunOf("new", {entry});
+    candidate.tokenizer = Sha256Of("other");
+    return std::string(EvaluateGate(candidate, BaselineOf({entry}), {}).status().message());
+  };
+  EXPECT_THAT(other_tokenizer("ruler:vt@4096", {}),
+              HasSubstr("ruler:vt@4096: tokenizer digest (it measures the length of the prompts): candidate "));
+  EXPECT_THAT(other_tokenizer("jsonl:q.jsonl", {{"form", "chat"}, {"prompt", "{q}"}}),
+              HasSubstr("tokenizer digest (its chat template renders the prompts)"));
+  EXPECT_THAT(other_tokenizer("gsm8k", {{"prompt", "chat_single"}}), HasSubstr("tokenizer digest"));
+  EXPECT_EQ(other_tokenizer("jsonl:q.jsonl", {{"form", "plain"}, {"prompt", "chat with {q}"}}), "");
+  EXPECT_EQ(other_tokenizer("choice:q.jsonl", {{"prompt", "chat with {q}"}}), "");
+  EXPECT_EQ(other_tokenizer("gsm8k", {{"prompt", "plain"}}), "");
+}
+
+// -45/800 of a point is -5.625: half away from zero as in tables, not to the even digit of a double.
+TEST(Gate, MeansAndDeltaAreRoundedFromExactFractions) {
+  GateEntry before = Entry(800, 300), after = Entry(800, 255);
+  for (GateItem& item : after.items) item.outputs = Sha256Of("x");
+  const auto report = EvaluateGate(RunOf("new", {after}), BaselineOf({before}), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderGateText(*report), HasSubstr("candidate 31.88 %, baseline 37.50 %, Delta -5.63 points"));
+  EXPECT_THAT(RenderGateMarkdown(*report), HasSubstr("| 31.88 | 37.50 | -5.63 |"));
+  EXPECT_THAT(report->metrics[0].reason, HasSubstr("worse: -5.63 points"));
+}
+
+// Items that all come out alike show no scatter: nothing is claimed of what would be seen, and how many more would
+// decide is asked of the test itself.
+TEST(Gate, WithoutScatterItClaimsNoPower) {
+  GateEntry before = Entry(8, 0), after = Entry(8, 0);
+  after.items[0].outputs = Sha256Of("other words");
+  const GateRun baseline = BaselineOf({before});
+  const auto report = EvaluateGate(RunOf("new", {after}), baseline, {});
+  const MetricVerdict v = Only(report);
+  ASSERT_EQ(v.verdict, Verdict::kInconclusive) << v.reason;
+  EXPECT_FALSE(v.detectable.has_value());
+  EXPECT_FALSE(v.power.has_value());
+  EXPECT_THAT(RenderGateText(*report), HasSubstr("no scatter tells what loss would be seen; 0.0 % of the items"));
+  EXPECT_TRUE(nlohmann::json::parse(RenderGateJson(*report))["metrics"][0]["power"].is_null());
+  const auto with = [&](int64_t more) {
+    const int items = 8 + static_cast<int>(more);
+    GateEntry enough = Entry(items, 0);
+    enough.items[0].outputs = Sha256Of("other words");
+    return Only(EvaluateGate(RunOf("new", {enough}), BaselineOf({Entry(items, 0)}),
+                             {.margin = baseline.entries[0].metrics[0].margin->value}))
+        .verdict;
+  };
+  EXPECT_EQ(with(*v.more_items), Verdict::kPass);
+  EXPECT_EQ(with(*v.more_items - 1), Verdict::kInconclusive);
 }
 
 TEST(BaselineBundle, ComesBackAsItWas) {

@@ -162,6 +162,11 @@ TEST(Imported, NamesWhatIsWrong) {
   EXPECT_THAT(refused("m,a\nx,one\n"), HasSubstr("old.csv: row 1 (x), column a: \"one\" is not a decimal number"));
   EXPECT_THAT(refused("m,a,a\nx,1,2\n"), HasSubstr("old.csv: column \"a\" appears twice"));
   EXPECT_THAT(refused(""), HasSubstr("old.csv: expected a header line"));
+  EXPECT_THAT(refused("m,a\nx,100\ny,100.5\n"),
+              HasSubstr("old.csv: row 2 (y), column a: 100.5 is no percentage between 0 and 100"));
+  EXPECT_THAT(refused("m,a\nx,-1\n"), HasSubstr("-1 is no percentage"));
+  EXPECT_THAT(refused("m,a\nx,1e400\n"), HasSubstr("1e400 is no percentage"));
+  EXPECT_THAT(refused("m,a\nx,1\n ,2\n"), HasSubstr("old.csv: row 2 has no name"));
   const auto rows = ImportCsv("m,a\nmodel|0,1\n", "old.csv").value();
   EXPECT_THAT(std::string(BuildTable(TwoModels({{1, 0, 0, 0}}), {}, rows).status().message()),
               HasSubstr("imported row \"model|0\": the table has a row of that name"));

@@ -79,6 +79,36 @@ TEST(ImportLmEval, ReadsSamplesWithAnInterval) {
   EXPECT_THAT(row->notes, IsEmpty());
 }
 
+// As Python's json module writes them; the words inside strings are text.
+TEST(ImportLmEval, ReadsPythonsWordsForNumbers) {
+  const auto row = ImportLmEvalResults(
+      R"({"model_name": "a \"NaN\" b", "results": {"t": {"alias": "Infinity", "acc,none": 0.5, "acc_stderr,none": NaN,
+          "f1,none": NaN, "mcc,none": -Infinity}}})",
+      "r.json");
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->model, "a \"NaN\" b");
+  ASSERT_EQ(row->values.size(), 1u);
+  EXPECT_EQ(row->values[0].column, "t acc,none");
+  EXPECT_THAT(row->notes, ElementsAre("t f1,none is left out: not a number", "t mcc,none is left out: not a number"));
+  const auto nothing = ImportLmEvalResults(R"({"model_name": "m", "results": {"t": {"acc,none": NaN}}})", "r.json");
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_EQ(std::string(BuildImportedTable({*nothing}, {}).status().message()), "the imported rows have no values");
+}
+
+// BLEU is 0 to 100: its documents below 1 are no sample of it.
+TEST(ImportLmEval, AMetricThatIsNoShareForOneDocumentIsLeftOut) {
+  const auto row = ImportLmEvalSamples(
+      "{\"doc_id\": 0, \"metrics\": [\"bleu\", \"acc\", \"f1\"], \"bleu\": 0.0, \"acc\": 1, \"f1\": 0.5}\n"
+      "{\"doc_id\": 1, \"metrics\": [\"bleu\", \"acc\", \"f1\"], \"bleu\": 45.2, \"acc\": 0, \"f1\": NaN}\n",
+      "t", "m", "s.jsonl");
+  ASSERT_TRUE(row.ok()) << row.status();
+  ASSERT_EQ(row->values.size(), 1u);
+  EXPECT_EQ(row->values[0].column, "t acc,none");
+  EXPECT_EQ(row->values[0].value->ToString(), "1/2");
+  EXPECT_THAT(row->notes, ElementsAre("t bleu,none is left out: no share between 0 and 1 for document 1",
+                                      "t f1,none is left out: no share between 0 and 1 for document 1"));
+}
+
 TEST(ImportLmEval, NamesWhatIsWrong) {
   const auto results = [](const std::string& text) {
     return std::string(ImportLmEvalResults(text, "r.json").status().message());

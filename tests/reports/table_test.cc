@@ -158,6 +158,8 @@ TEST(Render, EscapesWhatComesFromOutside) {
   ASSERT_TRUE(table.ok()) << table.status();
   const std::string md = RenderMarkdown(*table);
   EXPECT_THAT(md, HasSubstr("=cmd\\|'x' \\<b\\>\\_i\\_ a_b"));
+  EXPECT_EQ(MarkdownText("~~x~~ &lt;b&gt; a&b=1 \u202Eevil \u009B31m \xff\x1b[31m"),
+            "\\~\\~x\\~\\~ \\&lt;b\\&gt; a&b=1 \\\\u{202E}evil \\\\u{9B}31m \\\\xFF\\\\x1B\\[31m");
   EXPECT_THAT(RenderCsv(*table), HasSubstr("\"'=cmd|'x'\n<b>_i_ a_b\""));
   const auto json = nlohmann::json::parse(RenderJson(*table), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
@@ -209,6 +211,19 @@ TEST(Layout, Table1PicksThePapersColumns) {
 }
 
 // EM and P@1 are one metric of entries that differ in how they were decoded; the order of entries decides nothing.
+TEST(Layout, GenericColumnsOfOneMetricSayWhatTellsTheirEntriesApart) {
+  SweepSpec spec = TwoModels({{1, 0, 0, 0}}).spec;
+  spec.entries.push_back(spec.entries[0]);
+  spec.entries[1].benchmark.options["fewshot"] = "8";
+  spec.entries.push_back(spec.entries[1]);
+  spec.entries[2].limit.reset();
+  const auto columns = ColumnsOf(spec, "generic");
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_EQ((*columns)[0].header, "gsm8k.strict_match T=0 k=1 fewshot=5 limit=4");
+  EXPECT_EQ((*columns)[2].header, "gsm8k.strict_match T=0 k=1 fewshot=8 limit=4");
+  EXPECT_EQ((*columns)[4].header, "gsm8k.strict_match T=0 k=1 fewshot=8 limit=none");
+}
+
 TEST(Layout, EmIsTheGreedyEntryAndP1TheMostSampledOne) {
   const auto entry = [](double temperature, int samples, std::vector<std::string> metrics) {
     return SweepEntry{.benchmark = {.name = "gsm8k", .options = {}},
