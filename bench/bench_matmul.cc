@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
                                                       {WeightForm::kAffine, "affine"}};
   for (const auto& [form, form_name] : forms) {
     for (const auto& [k, n] : {std::pair<size_t, size_t>{576, 1536}, {1536, 576}, {2048, 2048}, {576, 49152}}) {
-      for (const size_t m : {1, 4, 16, 64, 256}) {
+      for (const size_t m : {1, 4, 5, 6, 16, 64, 256}) {
         for (const int threads : {1, 2}) {
           const std::string name = std::string("matmul/") + form_name + "/" + std::to_string(k) + "x" +
                                    std::to_string(n) + "/M" + std::to_string(m) + "/threads" + std::to_string(threads);

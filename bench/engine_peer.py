@@ -6,7 +6,7 @@ usage: engine_peer.py --program build/release/bin/iha-eval --model DIR [--gguf F
 Jobs: gsm8k (32 problems, 5-shot, 127 tokens each), samples (16 samples of one 5-shot prompt, 128 tokens), decode1 (one
 sequence, 128 tokens), decode32 (32 sequences, 128 tokens), prefill (16 prompts that share nothing, 1 token each).
 Neither side stops before its last token, so both do the same work; models are loaded before the clock starts. The rival
-is Hugging Face transformers in float32, or with --gguf llama.cpp on that file (`f16_gguf.py` writes one with 16-bit
+is Hugging Face transformers in float32, or with --gguf llama.cpp on that file (`gguf_16bit.py` writes one with 16-bit
 weights); the fastest of its settings counts (engine_rivals.py). Prints one row of docs/performance.md a job: medians of
 wall seconds, and CPU seconds in parentheses. Needs a Python with torch and transformers, or with llama-cpp-python.
 """

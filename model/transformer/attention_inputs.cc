@@ -94,7 +94,7 @@ void AttentionInputs::Norm(kernels::ParallelFor& parallel) {
   }
 }
 
-void AttentionInputs::Rotate(std::span<const uint32_t> positions, const RopeTables& ropes,
+void AttentionInputs::Rotate(std::span<const uint32_t> positions, uint32_t step, RopeTables& ropes,
                              kernels::ParallelFor& parallel) {
   // Queries and keys lie next to each other: one call rotates both.
   const kernels::RopeShape shape{.tokens = tokens_,
@@ -103,7 +103,8 @@ void AttentionInputs::Rotate(std::span<const uint32_t> positions, const RopeTabl
                                  .head_stride = d_,
                                  .rotary_dim = d_,
                                  .pairing = PairingOf(spec_)};
-  kernels::Rope(shape, queries(), positions.data(), ropes.cos(spec_.rope), ropes.sin(spec_.rope), parallel);
+  const RopeTable table = ropes.Rows(spec_.rope, step, std::ranges::max(positions));
+  kernels::Rope(shape, queries(), positions.data(), table.cos, table.sin, parallel);
 }
 
 }  // namespace iha::model

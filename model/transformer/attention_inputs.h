@@ -29,8 +29,8 @@ class AttentionInputs {
   void Project(size_t tokens, const float* x, kernels::ParallelFor& parallel);
   // RMSNorm of every query and key head, where the layer norms before it mixes or rotates (pre_rope, pre_mix).
   void Norm(kernels::ParallelFor& parallel);
-  // RoPE of query and key heads; positions: one row of the layer's table for each token.
-  void Rotate(std::span<const uint32_t> positions, const RopeTables& ropes, kernels::ParallelFor& parallel);
+  // RoPE of query and key heads: each token by its position times `step`.
+  void Rotate(std::span<const uint32_t> positions, uint32_t step, RopeTables& ropes, kernels::ParallelFor& parallel);
 
   size_t heads() const { return heads_; }
   size_t kv_heads() const { return kv_heads_; }

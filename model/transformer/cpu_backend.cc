@@ -253,7 +253,6 @@ void CpuBackend::Run(std::span<const Segment> segments, std::span<float> logits,
   normed_.resize(size);
   update_.resize(size);
   rows_ = tokens.count();
-  ropes_.Extend(*std::max_element(tokens.positions.begin(), tokens.positions.end()));
   profile_.Time(Op::kEmbedding, {}, [&] { Embed(segments); });
   for (Block& block : blocks_) RunBlock(block, groups[block.cache.group], trace);
   Head(logits);

@@ -140,15 +140,17 @@ void IhaAttention::Collapse(size_t tokens, kernels::ParallelFor& parallel) {
                        spec_.xsa == checkpoint::Xsa::kPseudo ? pseudo_v_.data() : nullptr, collapsed_.data(), parallel);
 }
 
-// Queries and keys before mixing: the norm of pre_mix, and the rotation by n P (by n) that the mix commutes with.
+// Before mixing: the norm of pre_mix and the rotation by n P (by n) that the mix commutes with; post_mix needs the rows
+// of the virtual positions themselves.
 void IhaAttention::NormAndRotateHeads(const StepTokens& tokens, kernels::ParallelFor& parallel) {
   const auto pseudo = static_cast<uint32_t>(virtual_positions() ? shape_.pseudo : 1);
+  if (!post_mix()) {
+    inputs_.Norm(parallel);
+    return inputs_.Rotate(tokens.positions, pseudo, ropes_, parallel);
+  }
   rope_rows_.clear();
   for (const uint32_t position : tokens.positions) rope_rows_.push_back(position * pseudo);
-  ropes_.Extend(*std::max_element(rope_rows_.begin(), rope_rows_.end()) + pseudo - 1);
-  if (post_mix()) return;
-  inputs_.Norm(parallel);
-  inputs_.Rotate(rope_rows_, ropes_, parallel);
+  rope_table_ = ropes_.Rows(spec_.rope, 1, std::ranges::max(rope_rows_) + pseudo - 1);
 }
 
 IhaMix IhaAttention::KeyMix(IhaSource source) const {
@@ -157,8 +159,8 @@ IhaMix IhaAttention::KeyMix(IhaSource source) const {
     mix.norm = k_norm_.data();
     mix.norm_eps = norm_eps_;
     mix.norm_plus_one = norm_plus_one_;
-    mix.cos = ropes_.cos(spec_.rope);
-    mix.sin = ropes_.sin(spec_.rope);
+    mix.cos = rope_table_.cos;
+    mix.sin = rope_table_.sin;
     mix.first_row = rope_rows_.data();
     mix.row_step = virtual_positions() ? 1 : 0;
   } else if (virtual_positions()) {

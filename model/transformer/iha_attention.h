@@ -73,7 +73,8 @@ class IhaAttention final : public AttentionLayer {
   std::vector<float> rotate_cos_, rotate_sin_;  // Rot_j: [P][d / 2], without the attention factor
   // Scratch of one step.
   std::vector<uint16_t> rounded_;    // bf16 caches: [tokens][k heads (post_mix: unused), v heads]
-  std::vector<uint32_t> rope_rows_;  // of each token: n P, or n
+  RopeTable rope_table_{};           // post_mix
+  std::vector<uint32_t> rope_rows_;  // post_mix, of each token: n P, or n
   std::vector<float> pseudo_;        // [tokens][H][P][d]: queries, then attention's outputs
   std::vector<float> pseudo_v_;      // the same of the values, for XSA
   std::vector<float> collapsed_;     // [tokens][H][d]

@@ -7,23 +7,28 @@ namespace iha::model {
 RopeTables::RopeTables(std::span<const checkpoint::RopeSpec> specs, int64_t head_dim)
     : half_(static_cast<size_t>(head_dim) / 2) {
   for (const checkpoint::RopeSpec& spec : specs) {
-    Table& table = tables_.emplace_back();
-    table.frequency = checkpoint::InverseFrequencies(spec, head_dim);
-    table.factor = spec.attention_factor;
+    embeddings_.push_back({checkpoint::InverseFrequencies(spec, head_dim), spec.attention_factor, {}});
   }
 }
 
-void RopeTables::Extend(uint32_t position) {
-  if (position < rows_) return;
+RopeTable RopeTables::Rows(int32_t rope, uint32_t step, uint32_t row) {
+  Embedding& embedding = embeddings_[static_cast<size_t>(rope)];
+  auto table = std::ranges::find(embedding.tables, step, &Table::step);
+  if (table == embedding.tables.end()) table = embedding.tables.insert(table, Table{.step = step});
+  if (row >= table->rows) Extend(embedding, size_t{row} + 1, *table);
+  return {table->cos.data(), table->sin.data()};
+}
+
+void RopeTables::Extend(const Embedding& embedding, size_t rows, Table& table) const {
   // Grow by half, so that a long decode fills each row once and copies little.
-  const size_t rows = std::max<size_t>({size_t{position} + 1, rows_ + rows_ / 2, 256});
-  for (Table& table : tables_) {
-    table.cos.resize(rows * half_);
-    table.sin.resize(rows * half_);
-    kernels::FillRopeTable(table.frequency.data(), half_, static_cast<uint32_t>(rows_), rows - rows_, table.factor,
-                           table.cos.data() + rows_ * half_, table.sin.data() + rows_ * half_);
+  rows = std::max<size_t>({rows, table.rows + table.rows / 2, 256});
+  table.cos.resize(rows * half_);
+  table.sin.resize(rows * half_);
+  for (; table.rows < rows; table.rows++) {
+    kernels::FillRopeTable(embedding.frequency.data(), half_, static_cast<uint32_t>(table.rows) * table.step, 1,
+                           embedding.factor, table.cos.data() + table.rows * half_,
+                           table.sin.data() + table.rows * half_);
   }
-  rows_ = rows;
 }
 
 }  // namespace iha::model

@@ -1,7 +1,9 @@
 // rope_tables.h: cos and sin of every position seen so far, for each rotary embedding of a model.
 //
-// Rows are filled in order and once, so a position's bits never depend on when it was first asked for (NUM-5).
-// Thread: the backend's.
+// A table has a step: its row r is position r * step, so that IHA layers, whose heads turn by every P-th position
+// before they are mixed, keep a row for each token, not P. Rows are filled in order and once; a position's bits depend
+// neither on the table nor on when it was first asked for (NUM-5). A row is head_dim / 2 pairs of fp32. Thread: the
+// backend's. Throws std::bad_alloc; rows that were there stay.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +15,33 @@
 
 namespace iha::model {
 
+struct RopeTable {
+  const float* cos;  // [row][head_dim / 2]
+  const float* sin;
+};
+
 class RopeTables {
  public:
   RopeTables(std::span<const checkpoint::RopeSpec> specs, int64_t head_dim);
 
-  // Afterwards rows 0 .. position of every table are filled.
-  void Extend(uint32_t position);
-
-  size_t half() const { return half_; }
-  const float* cos(int32_t rope) const { return tables_[static_cast<size_t>(rope)].cos.data(); }
-  const float* sin(int32_t rope) const { return tables_[static_cast<size_t>(rope)].sin.data(); }
+  // Of embedding `rope`, with rows 0 .. row at least; stands until the next call for the same rope and step.
+  RopeTable Rows(int32_t rope, uint32_t step, uint32_t row);
 
  private:
   struct Table {
+    uint32_t step;
+    size_t rows = 0;
+    std::vector<float> cos{}, sin{};
+  };
+  struct Embedding {
     std::vector<double> frequency;
     double factor = 1.0;
-    std::vector<float> cos;
-    std::vector<float> sin;
+    std::vector<Table> tables;  // one for each step asked for: one or two
   };
+  void Extend(const Embedding& embedding, size_t rows, Table& table) const;
+
   size_t half_;
-  size_t rows_ = 0;
-  std::vector<Table> tables_;
+  std::vector<Embedding> embeddings_;
 };
 
 }  // namespace iha::model

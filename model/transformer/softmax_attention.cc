@@ -61,7 +61,7 @@ void SoftmaxAttention::Forward(const StepTokens& tokens, size_t cache_offset, co
   profile.Time(Op::kQkv, inputs_.ProjectWork(n), [&] { inputs_.Project(n, x, parallel); });
   profile.Time(Op::kPositions, {}, [&] {
     inputs_.Norm(parallel);
-    inputs_.Rotate(tokens.positions, ropes_, parallel);
+    inputs_.Rotate(tokens.positions, 1, ropes_, parallel);
   });
   core_.Forward(tokens, cache_offset, inputs_, y_.data(), parallel);
   float* combined = y_.data();

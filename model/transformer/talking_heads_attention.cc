@@ -58,7 +58,7 @@ void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offse
   profile.Time(Op::kQkv, inputs_.ProjectWork(n), [&] { inputs_.Project(n, x, parallel); });
   profile.Time(Op::kPositions, {}, [&] {
     inputs_.Norm(parallel);
-    inputs_.Rotate(tokens.positions, ropes_, parallel);
+    inputs_.Rotate(tokens.positions, 1, ropes_, parallel);
     AppendKeysAndValues(shape_.layout, tokens, cache_offset, inputs_, parallel);
   });
   std::vector<kernels::TalkingHeadsTokens> sequences;

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """One model twice with 16-bit weights, for engine_peer.py --gguf: a GGUF file for llama.cpp and a checkpoint for ours.
 
-usage: f16_gguf.py SOURCE.gguf OUT.gguf, then `iha-eval import gguf OUT.gguf --out OUT`
+usage: gguf_16bit.py SOURCE.gguf OUT.gguf f16|bf16, then `iha-eval import gguf OUT.gguf --out OUT`
 
-Matrices of SOURCE are dequantised and rounded to F16, vectors stay F32, everything else is copied. Needs the gguf package.
+Matrices of SOURCE are dequantised and rounded to F16 or BF16, vectors stay F32, everything else is copied. Needs the gguf package.
 """
 import sys
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
+from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType, dequantize, quantize
+
+TYPES = {"f16": (GGMLQuantizationType.F16, LlamaFileType.MOSTLY_F16),
+         "bf16": (GGMLQuantizationType.BF16, LlamaFileType.MOSTLY_BF16)}
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4 or sys.argv[3] not in TYPES:
         raise SystemExit(__doc__)
+    matrix_type, file_type = TYPES[sys.argv[3]]
     reader = GGUFReader(sys.argv[1])
     writer = GGUFWriter(sys.argv[2], str(reader.fields["general.architecture"].contents()))
     for name, field in reader.fields.items():
@@ -23,14 +27,13 @@ def main():
         if kind == GGUFValueType.ARRAY:
             writer.add_key_value(name, field.contents(), kind, sub_type=field.types[-1])
         else:
-            value = 1 if name == "general.file_type" else field.contents()  # 1: mostly F16
+            value = int(file_type) if name == "general.file_type" else field.contents()
             writer.add_key_value(name, value, kind)
     for tensor in reader.tensors:
         values = dequantize(tensor.data, tensor.tensor_type)
         values = values.reshape([int(n) for n in reversed(tensor.shape)])
-        matrix = values.ndim > 1
-        writer.add_tensor(tensor.name, values.astype(np.float16 if matrix else np.float32),
-                          raw_dtype=GGMLQuantizationType.F16 if matrix else GGMLQuantizationType.F32)
+        kind = matrix_type if values.ndim > 1 else GGMLQuantizationType.F32
+        writer.add_tensor(tensor.name, quantize(values.astype(np.float32), kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
