@@ -35,13 +35,18 @@ absl::StatusOr<nlohmann::ordered_json> ParseCommentedJson(std::string_view text,
 // Of a regular file: nothing else is waited for.
 absl::StatusOr<nlohmann::json> ReadJsonFile(const std::string& path, int64_t max_bytes = kMaxTextFileBytes);
 
-// The value as int64_t if it is written as a whole number and fits: the parser keeps what is above 2^63 - 1 as an
-// unsigned number, which get<int64_t>() would wrap around. `Json` is either of nlohmann's.
-template <class Json>
-std::optional<int64_t> JsonInteger(const Json& value) {
+// The value as T if it is written as a whole number and fits. nlohmann's get<T>() and its silent conversions take any
+// number: 1e96 is undefined behaviour, 2^63 (kept as unsigned by the parser) wraps around. So a whole number from a
+// file or a peer is read by this. `Json` is either of nlohmann's.
+template <class T = int64_t, class Json>
+std::optional<T> JsonInteger(const Json& value) {
   if (!value.is_number_integer()) return std::nullopt;
-  if (value.is_number_unsigned() && !std::in_range<int64_t>(value.template get<uint64_t>())) return std::nullopt;
-  return value.template get<int64_t>();
+  if (value.is_number_unsigned()) {
+    const auto number = value.template get<uint64_t>();
+    return std::in_range<T>(number) ? std::optional<T>(static_cast<T>(number)) : std::nullopt;
+  }
+  const auto number = value.template get<int64_t>();
+  return std::in_range<T>(number) ? std::optional<T>(static_cast<T>(number)) : std::nullopt;
 }
 
 }  // namespace iha

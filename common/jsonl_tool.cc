@@ -1,7 +1,6 @@
 #include "common/jsonl_tool.h"
 
 #include <iostream>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
@@ -137,9 +136,11 @@ absl::Status GetTokenIds(const Json& object, const char* key, std::vector<int32_
   if (at == object.end() || !at->is_array()) return Missing(key, "an array of token ids", object);
   value.clear();
   for (const Json& id : *at) {
-    const bool fits = id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int32_t>::max();
-    if (!fits) return InvalidArgument("field \"{}\"[{}]: found {}; expected a token id", key, value.size(), id.dump());
-    value.push_back(id.get<int32_t>());
+    const std::optional<int32_t> token = JsonInteger<int32_t>(id);
+    if (token.value_or(-1) < 0) {
+      return InvalidArgument("field \"{}\"[{}]: found {}; expected a token id", key, value.size(), id.dump());
+    }
+    value.push_back(*token);
   }
   return absl::OkStatus();
 }

@@ -114,13 +114,13 @@ std::string ModelOf(const Json& file) {
 // "gsm8k: 5-shot, 100 of 1319 items"
 std::string TaskSource(const Json& file, const std::string& task) {
   std::string out = task;
-  const Json& shots = FieldOf(FieldOf(file, "n-shot"), task);
-  if (shots.is_number_integer()) out += fmt::format(": {}-shot", shots.get<int64_t>());
+  const auto shots = JsonInteger(FieldOf(FieldOf(file, "n-shot"), task));
+  if (shots.has_value()) out += fmt::format(": {}-shot", *shots);
   const Json& items = FieldOf(FieldOf(file, "n-samples"), task);
   const auto effective = JsonInteger(FieldOf(items, "effective"));
   const auto original = JsonInteger(FieldOf(items, "original"));
   if (effective.has_value() && original.has_value()) {
-    out += fmt::format("{} {} of {} items", shots.is_number_integer() ? "," : ":", *effective, *original);
+    out += fmt::format("{} {} of {} items", shots.has_value() ? "," : ":", *effective, *original);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
@@ -36,7 +37,7 @@ bool Take(const Json& object, const char* key, T& value) {
   } else if constexpr (std::is_same_v<T, bool>) {
     if (!at->is_boolean()) return false;
   } else if constexpr (std::is_integral_v<T>) {
-    if (!at->is_number_integer()) return false;
+    if (!JsonInteger<T>(*at).has_value()) return false;
   } else {
     const auto text = [](const Json& part) { return part.is_string(); };
     if (!at->is_array() || !std::all_of(at->begin(), at->end(), text)) return false;

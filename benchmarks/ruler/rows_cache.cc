@@ -42,12 +42,25 @@ bool HoldsLines(const UniqueFd& fd, const std::vector<int64_t>& sizes) {
   return true;
 }
 
+// Those of an array that holds nothing else.
+std::optional<std::vector<int64_t>> WholeNumbers(const Json& array) {
+  std::vector<int64_t> numbers;
+  for (const Json& json : array) {
+    const std::optional<int64_t> number = JsonInteger(json);
+    if (!number.has_value()) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 std::optional<RowsEnd> ParseEnd(const Json& json) {
-  if (json.is_null()) return std::nullopt;
-  const bool exhausted = json.at("kind") == std::string(EndName(EndKind::kDataExhausted));
-  return RowsEnd{.kind = exhausted ? EndKind::kDataExhausted : EndKind::kGeneratorDeadEnd,
-                 .row = json.at("row"),
-                 .cause = json.at("cause")};
+  const std::optional<int64_t> row = JsonInteger(json.at("row"));
+  const std::string kind = json.at("kind");
+  for (const EndKind known : {EndKind::kGeneratorDeadEnd, EndKind::kDataExhausted}) {
+    if (row.has_value() && kind == EndName(known))
+      return RowsEnd{.kind = known, .row = *row, .cause = json.at("cause")};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -56,14 +69,20 @@ std::optional<RulerRow> ParseRow(std::string_view line, int64_t number) {
   const absl::StatusOr<Json> json = ParseJson(line, "row");
   if (!json.ok() || !json->is_object()) return std::nullopt;
   try {
+    const std::optional<int64_t> index = JsonInteger(json->at("index")), length = JsonInteger(json->at("length")),
+                                 with_chat = JsonInteger(json->at("length_w_model_temp")),
+                                 answer_token = JsonInteger(json->value("token_position_answer", Json(-1)));
+    if (!index.has_value() || !length.has_value() || !with_chat.has_value() || !answer_token.has_value()) {
+      return std::nullopt;
+    }
     return RulerRow{.number = number,
-                    .index = json->at("index"),
+                    .index = *index,
                     .input = json->at("input"),
                     .outputs = json->at("outputs"),
-                    .length = json->at("length"),
-                    .length_w_model_temp = json->at("length_w_model_temp"),
+                    .length = *length,
+                    .length_w_model_temp = *with_chat,
                     .answer_prefix = json->at("answer_prefix"),
-                    .token_position_answer = json->value("token_position_answer", int64_t{-1})};
+                    .token_position_answer = *answer_token};
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -79,10 +98,14 @@ std::optional<RowsCache::Index> RowsCache::ReadIndex() const {
   try {
     const Json& rows = file->at("rows");
     if (file->at("format") != kFormat || file->at("sha256") != Sha256Of(rows.dump()).Hex()) return std::nullopt;
-    Index index{.sizes = rows.at("sizes"), .digests = rows.at("digests"), .end = ParseEnd(rows.at("end"))};
+    std::optional<std::vector<int64_t>> sizes = WholeNumbers(rows.at("sizes"));
+    if (!sizes.has_value()) return std::nullopt;
+    Index index{.sizes = *std::move(sizes), .digests = rows.at("digests"), .end = std::nullopt};
     const size_t known = index.sizes.size();
-    const bool ends_behind_them = !index.end.has_value() || index.end->row == static_cast<int64_t>(known);
-    if (index.digests.size() != known || !ends_behind_them) return std::nullopt;
+    if (index.digests.size() != known) return std::nullopt;
+    if (rows.at("end").is_null()) return index;
+    index.end = ParseEnd(rows.at("end"));
+    if (!index.end.has_value() || index.end->row != static_cast<int64_t>(known)) return std::nullopt;
     return index;
   } catch (const Json::exception&) {
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.h"
+#include "common/json.h"
 #include "common/status_macros.h"
 
 namespace iha::coordinator {
@@ -57,7 +58,7 @@ class Reader {
   static bool Fits(const json& v) {
     if constexpr (std::is_same_v<T, std::string>) return v.is_string();
     if constexpr (std::is_same_v<T, double>) return v.is_number();
-    if constexpr (std::is_integral_v<T>) return v.is_number_integer();
+    if constexpr (std::is_integral_v<T>) return JsonInteger<T>(v).has_value();
     if constexpr (std::is_same_v<T, std::vector<std::string>>) return v.is_array() && AllStrings(v);
     if constexpr (std::is_same_v<T, std::map<std::string, std::string>>) return v.is_object() && AllStrings(v);
     return false;
@@ -92,8 +93,7 @@ absl::Status Decode(const json& j, SweepEntry* e) {
   r.Get("benchmark", &e->benchmark.name);
   r.Get("options", &e->benchmark.options);
   r.Get("metrics", &e->metrics);
-  const json& limit = r.Sub("limit");
-  if (limit.is_number_integer()) e->limit = limit.get<int64_t>();
+  if (const json& limit = r.Sub("limit"); !limit.is_null()) r.Get("limit", &e->limit.emplace());
   const json& sampling = r.Sub("sampling");
   IHA_RETURN_IF_ERROR(r.status());
   return Decode(sampling, &e->sampling);

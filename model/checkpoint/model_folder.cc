@@ -23,7 +23,8 @@ absl::StatusOr<int64_t> ContextTokensOf(const std::string& folder) {
   const std::string path = folder + "/config.json";
   IHA_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(path, kMaxConfigBytes));
   const auto context = config.find("max_position_embeddings");
-  if (context != config.end() && context->is_number_integer()) return context->get<int64_t>();
+  const std::optional<int64_t> tokens = context == config.end() ? std::nullopt : JsonInteger(*context);
+  if (tokens.has_value()) return *tokens;
   return InvalidArgument("{}: max_position_embeddings is missing; expected a number of tokens", path);
 }
 

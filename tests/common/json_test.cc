@@ -62,6 +62,18 @@ TEST(Json, IntegersThatFit) {
   EXPECT_EQ(of("\"1\""), std::nullopt);
   EXPECT_EQ(of("true"), std::nullopt);
   EXPECT_EQ(of("null"), std::nullopt);
+  EXPECT_EQ(of("1e96"), std::nullopt);
+}
+
+TEST(Json, IntegersThatFitTheirType) {
+  const auto of = [](std::string_view text) { return *ParseJson(text, "f"); };
+  EXPECT_EQ(JsonInteger<int32_t>(of("-2147483648")), INT32_MIN);
+  EXPECT_EQ(JsonInteger<int32_t>(of("2147483648")), std::nullopt);
+  EXPECT_EQ(JsonInteger<int32_t>(of("-2147483649")), std::nullopt);
+  EXPECT_EQ(JsonInteger<int32_t>(of("4294967297")), std::nullopt);  // not 1
+  EXPECT_EQ(JsonInteger<uint64_t>(of("18446744073709551615")), UINT64_MAX);
+  EXPECT_EQ(JsonInteger<uint64_t>(of("-1")), std::nullopt);
+  EXPECT_EQ(JsonInteger<uint64_t>(of("1e3")), std::nullopt);
 }
 
 TEST(Json, FilesNameThemselves) {

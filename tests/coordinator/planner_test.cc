@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "common/file.h"
 #include "coordinator/store/spec_json.h"
@@ -248,6 +249,24 @@ TEST(SpecJson, DamagedTextIsDataLoss) {
     const auto parsed = ParseSweepSpec(bad);
     EXPECT_EQ(parsed.status().code(), absl::StatusCode::kDataLoss) << field;
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(field));
+  }
+}
+
+TEST(SpecJson, NumbersOutOfTheirRangeAreDataLoss) {
+  SweepSpec spec = SimSweep(5, 3, 2);
+  spec.entries[0].limit = 3;
+  const std::string good = ToJson(spec);
+  for (const auto& [pointer, wrong] :
+       std::vector<std::pair<const char*, nlohmann::json>>{{"/entries/0/limit", 1e96},
+                                                           {"/entries/0/limit", UINT64_MAX},
+                                                           {"/entries/0/limit", "3"},
+                                                           {"/entries/0/sampling/samples", int64_t{1} << 32},
+                                                           {"/entries/0/sampling/seed", -1},
+                                                           {"/max_attempts", 1.5}}) {
+    nlohmann::json bad = nlohmann::json::parse(good);
+    bad[nlohmann::json::json_pointer(pointer)] = wrong;
+    const auto parsed = ParseSweepSpec(bad.dump());
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kDataLoss) << pointer << " " << wrong;
   }
 }
 

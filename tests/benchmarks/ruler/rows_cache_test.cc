@@ -52,7 +52,7 @@ TEST_F(RulerRowsCache, GivesBackWhatWasStored) {
 TEST_F(RulerRowsCache, SizesThatNoFileHasAreDamage) {
   const auto size = static_cast<int64_t>(lines_[0].size());
   for (const Json& wrong : {Json(-1), Json(INT64_MIN), Json(INT64_MAX), Json(UINT64_MAX), Json(size + 1), Json("x"),
-                            Json(nullptr), Json(1e300)}) {
+                            Json(nullptr), Json(1e300), Json(size + 0.5)}) {
     Replace("/sizes/0", wrong);
     EXPECT_EQ(Known(), -1) << wrong;
   }
@@ -61,9 +61,26 @@ TEST_F(RulerRowsCache, SizesThatNoFileHasAreDamage) {
 }
 
 TEST_F(RulerRowsCache, AnEndBeforeOrBehindTheRowsIsDamage) {
-  for (const int64_t wrong : {int64_t{-1}, int64_t{0}, int64_t{2}, int64_t{4}, INT64_MAX}) {
+  for (const Json& wrong :
+       {Json(-1), Json(0), Json(2), Json(4), Json(INT64_MAX), Json(UINT64_MAX), Json(3.0), Json(1e96), Json("3")}) {
     Replace("/end/row", wrong);
     EXPECT_EQ(Known(), -1) << wrong;
+  }
+  Replace("/end/row", 3);
+  EXPECT_EQ(Known(), 3);
+  Replace("/end/kind", "another");
+  EXPECT_EQ(Known(), -1);
+}
+
+TEST_F(RulerRowsCache, NumbersOfARowAreWhole) {
+  const Json row = Json::parse(lines_[0]);
+  ASSERT_TRUE(ParseRow(row.dump(), 0).has_value());
+  for (const char* field : {"index", "length", "length_w_model_temp", "token_position_answer"}) {
+    for (const Json& wrong : {Json(1.37778e+96), Json(-1e300), Json(1.5), Json(UINT64_MAX), Json("1"), Json(nullptr)}) {
+      Json damaged = row;
+      damaged[field] = wrong;
+      EXPECT_FALSE(ParseRow(damaged.dump(), 0).has_value()) << damaged;
+    }
   }
 }
 
