@@ -6,6 +6,7 @@
 #include "common/errors.h"
 #include "common/rng.h"
 #include "common/status_macros.h"
+#include "worker/engine/positions.h"
 
 namespace iha::engine {
 
@@ -31,7 +32,7 @@ NewSequence ActiveRequest::ToSequence() const {
     sequence.tokens.insert(sequence.tokens.end(), request_.continuation.begin(), request_.continuation.end() - 1);
     sequence.max_positions = static_cast<int64_t>(sequence.tokens.size());
   } else {
-    sequence.max_positions = sequence.prompt_tokens + request_.sampling.max_new_tokens - 1;
+    sequence.max_positions = PositionsOf(sequence.prompt_tokens, request_.sampling.max_new_tokens);
   }
   return sequence;
 }

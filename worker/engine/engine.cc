@@ -8,6 +8,7 @@
 #include "common/sampling_limits.h"
 #include "common/status_macros.h"
 #include "worker/engine/kv_budget.h"
+#include "worker/engine/positions.h"
 
 namespace iha::engine {
 namespace {
@@ -108,7 +109,7 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
     return InvalidArgument("prompt: {} tokens and {} to come exceed the model's context of {}", prompt, more,
                            info_.context_tokens);
   }
-  const int64_t need = scheduler_.MostBlocks(prompt + more - 1);
+  const int64_t need = scheduler_.MostBlocks(PositionsOf(prompt, more));
   if (need > kv_blocks_) {
     return ResourceExhausted("KV cache: {} prompt tokens and {} to come need {} blocks of {} bytes, the budget has {}",
                              prompt, more, need, info_.kv_block_bytes, kv_blocks_);
@@ -117,7 +118,7 @@ absl::Status Engine::Validate(const GenerationRequest& request) const {
 }
 
 bool Engine::FitsContext(int64_t prompt_tokens, int64_t more) const {
-  return prompt_tokens + more - 1 <= info_.context_tokens;
+  return PositionsOf(prompt_tokens, more) <= info_.context_tokens;
 }
 
 absl::StatusOr<SequenceId> Engine::Submit(GenerationRequest request, ResultCallback on_done) {

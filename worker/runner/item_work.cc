@@ -2,6 +2,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "worker/engine/positions.h"
 
 namespace iha::worker {
 bool ItemWork::complete() const {
@@ -28,9 +29,8 @@ void ItemWork::AddScore(size_t choice, const scoring::ChoiceScore& score) {
 
 namespace {
 
-// The last token is drawn or scored, but never run: one more than the context's positions.
 bool Fits(const std::vector<int32_t>& prompt, int64_t more, int64_t context_tokens) {
-  return static_cast<int64_t>(prompt.size()) + more - 1 <= context_tokens;
+  return engine::PositionsOf(static_cast<int64_t>(prompt.size()), more) <= context_tokens;
 }
 
 absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmarks::Prompt& prompt,
