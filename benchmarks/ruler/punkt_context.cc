@@ -18,26 +18,8 @@ constexpr const char* kNumberType = "##number##";
 
 bool IsOneOf(std::u32string_view set, char32_t c) { return set.find(c) != std::u32string_view::npos; }
 
-bool IsDigit(char32_t c) {
-  return c < 0x80 ? c >= '0' && c <= '9' : utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND;
-}
-
-// \w of Python but for decimal digits.
-bool IsLetterOrMark(char32_t c) {
-  if (c == '_') return true;
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return true;
-    default:
-      return false;
-  }
-}
+// \w but for decimal digits.
+bool IsInitialLetter(char32_t c) { return scoring::IsPythonWord(c) && !scoring::IsPythonDigit(c); }
 
 bool IsUpper(char32_t c) { return utf8proc_isupper(static_cast<utf8proc_int32_t>(c)) != 0; }
 bool IsLower(char32_t c) { return utf8proc_islower(static_cast<utf8proc_int32_t>(c)) != 0; }
@@ -49,9 +31,9 @@ bool IsNumber(std::u32string_view token) {
   size_t at = 0;
   if (at < token.size() && token[at] == '-') ++at;
   if (at < token.size() && IsOneOf(U".,", token[at])) ++at;
-  if (at >= token.size() || !IsDigit(token[at])) return false;
+  if (at >= token.size() || !scoring::IsPythonDigit(token[at])) return false;
   return std::all_of(token.begin() + static_cast<std::ptrdiff_t>(at), token.end(),
-                     [](char32_t c) { return IsDigit(c) || IsOneOf(U",.-", c); });
+                     [](char32_t c) { return scoring::IsPythonDigit(c) || IsOneOf(U",.-", c); });
 }
 
 std::string LowerCase(std::u32string_view text) {
@@ -162,7 +144,7 @@ void PunktContext::SecondPass(Token& token, const Token& next) const {
   if (!token.ends_in_period) return;
   const std::string type = WithoutPeriod(token.type);
   const std::string next_type = next.sentence_break ? WithoutPeriod(next.type) : next.type;
-  const bool initial = token.text.size() == 2 && IsLetterOrMark(token.text[0]);
+  const bool initial = token.text.size() == 2 && IsInitialLetter(token.text[0]);
   const auto join = [&] {
     token.sentence_break = false;
     token.abbreviation = true;

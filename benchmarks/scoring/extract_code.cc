@@ -1,9 +1,8 @@
 #include "benchmarks/scoring/extract_code.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 
+#include "benchmarks/scoring/python_text.h"
 #include "common/text.h"
 
 namespace iha::scoring {
@@ -36,21 +35,13 @@ Fence NextFence(std::string_view text, size_t from) {
   return {.begin = std::string_view::npos, .end = text.size(), .tagged = false};
 }
 
-// \w of Python's re: letters, anything numeric, the underscore.
-bool IsWordCharacter(char32_t c) {
-  if (c == U'_') return true;
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
-         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
-}
-
 // re.findall(r"```(?:\w+)?\n?(.*?)\n?```", "```" + text, re.DOTALL)[0], or "" when nothing matches.
 std::string FirstBlockOfMbppInstruct(std::string_view text) {
   size_t begin = 0;
   while (begin < text.size()) {
     char32_t c = 0;
     const size_t length = Utf8Length(text.substr(begin), &c);
-    if (length == 0 || !IsWordCharacter(c)) break;
+    if (length == 0 || !IsPythonWord(c)) break;
     begin += length;
   }
   if (begin < text.size() && text[begin] == '\n') begin++;

@@ -1,7 +1,5 @@
 #include "benchmarks/scoring/python_int.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -13,8 +11,6 @@ namespace iha::scoring {
 namespace {
 
 constexpr size_t kMaxDigits = 4300;  // sys.get_int_max_str_digits()
-
-bool IsDigit(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND; }
 
 }  // namespace
 
@@ -38,7 +34,7 @@ bool IsPythonInt(std::string_view text) {
       after_digit = false;
       continue;
     }
-    if (!IsDigit(characters[i])) return false;
+    if (!IsPythonDigit(characters[i])) return false;
     after_digit = true;
     ++digits;
   }

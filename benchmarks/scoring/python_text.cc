@@ -80,6 +80,15 @@ bool IsPythonSpace(char32_t c) {
          property->bidi_class == UTF8PROC_BIDI_CLASS_B || property->bidi_class == UTF8PROC_BIDI_CLASS_S;
 }
 
+bool IsPythonDigit(char32_t c) { return CategoryOf(c) == UTF8PROC_CATEGORY_ND; }
+
+bool IsPythonWord(char32_t c) {
+  if (c == U'_') return true;
+  const utf8proc_category_t category = CategoryOf(c);
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
 std::string_view PythonRstrip(std::string_view text) {
   size_t kept = 0;
   for (size_t at = 0; at < text.size();) {
