@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,13 @@ struct Flags {
   bool json = false;
 };
 
+template <class T>
+absl::Status CheckNoneTwice(const char* flag, std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  const auto twice = std::adjacent_find(values.begin(), values.end());
+  return twice == values.end() ? absl::OkStatus() : InvalidArgument("{}: {} is there twice", flag, *twice);
+}
+
 absl::StatusOr<std::vector<std::string>> TaskNames(const Flags& flags) {
   std::vector<std::string> names;
   for (const std::string& name : flags.tasks) {
@@ -50,6 +58,8 @@ absl::StatusOr<std::vector<std::string>> TaskNames(const Flags& flags) {
     IHA_RETURN_IF_ERROR(ruler::RequireTask(name).status());
     names.push_back(name);
   }
+  IHA_RETURN_IF_ERROR(CheckNoneTwice("--tasks", names));
+  IHA_RETURN_IF_ERROR(CheckNoneTwice("--lengths", flags.lengths));
   return names;
 }
 
@@ -76,6 +86,7 @@ absl::StatusOr<ruler::RulerOptions> CommonOptions(const Flags& flags, const std:
 struct Written {
   std::string path;
   int64_t rows = 0;
+  int64_t over_length = 0;  // rows that exceed their length once the tokenizer has added its special tokens
   std::optional<ruler::RowsEnd> end;
   std::string provenance;
 };
@@ -84,13 +95,16 @@ absl::StatusOr<Written> WriteRows(const ruler::RulerOptions& options, const Flag
   IHA_ASSIGN_OR_RETURN(const auto generator, ruler::Generator::Open(options));
   Written written{.path = fmt::format("{}/{}/{}.jsonl", flags.out, options.length, options.task),
                   .rows = 0,
+                  .over_length = 0,
                   .end = std::nullopt,
                   .provenance = generator->provenance()};
+  const int64_t special = ruler::SpecialTokensAdded(options.chat, options.tokenizer.get());
   std::string lines;
   IHA_ASSIGN_OR_RETURN(written.end, generator->Each(flags.samples, [&](const ruler::RulerRow& row) {
     lines += ruler::ToJsonLine(row);
     lines += '\n';
     ++written.rows;
+    if (row.length + special > options.length) ++written.over_length;
     return absl::OkStatus();
   }));
   IHA_RETURN_IF_ERROR(MakeFolders(fmt::format("{}/{}", flags.out, options.length)));
@@ -102,15 +116,20 @@ void Report(const Written& written, const ruler::RulerOptions& options, const Fl
   const std::optional<ruler::RowsEnd>& end = written.end;
   if (flags.json) {
     Json line = {{"task", options.task}, {"length", options.length}, {"path", written.path},
-                 {"rows", written.rows}, {"planned", flags.samples}, {"end", nullptr}};
+                 {"rows", written.rows}, {"planned", flags.samples}, {"over_length", written.over_length},
+                 {"end", nullptr}};
     if (end.has_value()) {
       line["end"] = {{"kind", std::string(ruler::EndName(end->kind))}, {"row", end->row}, {"cause", end->cause}};
     }
     if (!written.provenance.empty()) line["provenance"] = written.provenance;
     std::cout << line.dump() << "\n";
   } else {
-    std::cout << fmt::format("{}: {} rows{}\n", written.path, written.rows,
-                             written.provenance.empty() ? "" : " (" + written.provenance + ")");
+    std::string more = written.provenance;
+    if (written.over_length > 0) {
+      more += fmt::format("{}{} exceed their length by the special tokens that the tokenizer adds",
+                          more.empty() ? "" : "; ", written.over_length);
+    }
+    std::cout << fmt::format("{}: {} rows{}\n", written.path, written.rows, more.empty() ? "" : " (" + more + ")");
   }
   if (end.has_value()) {
     Fail(kName,

@@ -7,12 +7,22 @@ namespace {
 
 using scoring::Rational;
 
+void CountOverLength(int64_t length, const JobRows& job, Cell& cell) {
+  for (const ItemRow& item : job.items) {
+    const int64_t over = item.prompt_tokens + job.spec.entry.sampling.max_new_tokens - length;
+    if (item.samples == 0 || over <= 0) continue;
+    ++cell.over_length;
+    cell.most_over_length = std::max(cell.most_over_length, over);
+  }
+}
+
 Cell CellOf(const JobRows& job, size_t metric_index) {
   Cell cell;
   cell.metric = job.spec.entry.metrics[metric_index];
   cell.planned = job.spec.items;
   const auto ruler = scoring::ParseRulerCell(job.spec.entry.benchmark.name);
   cell.over_context = ruler.has_value() && job.context_tokens > 0 && ruler->length > job.context_tokens;
+  if (ruler.has_value()) CountOverLength(ruler->length, job, cell);
   std::vector<Score> values;
   values.reserve(job.items.size());
   Rational sum;

@@ -39,6 +39,9 @@ struct Cell {
   int64_t truncated = 0;                      // samples that ended by max_new_tokens
   int64_t empty = 0;
   bool over_context = false;  // items are longer than the context that the model was made for
+  // RULER: items whose prompt and new tokens together exceed their length, and by how many tokens at most.
+  int64_t over_length = 0;
+  int64_t most_over_length = 0;
 
   // The mean is over every planned item; only such cells are ranked and compared.
   bool complete() const;

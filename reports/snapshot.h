@@ -18,9 +18,10 @@ struct ItemRow {
   Unscored unscored = Unscored::kScored;
   std::vector<ItemValue> values;
   int32_t samples = 0;
-  int32_t truncated = 0;  // samples that ended by max_new_tokens
-  int32_t empty = 0;      // samples whose text (behind its thinking, where that is stripped) is empty or white space
-  Digest hash;            // ItemResult::Hash()
+  int32_t truncated = 0;      // samples that ended by max_new_tokens
+  int32_t prompt_tokens = 0;  // as run, of its longest prompt
+  int32_t empty = 0;  // samples whose text (behind its thinking, where that is stripped) is empty or white space
+  Digest hash;        // ItemResult::Hash()
   std::vector<int32_t> suspects = {};  // samples whose program passed by the official rule, unconfirmed; increasing
 };
 

@@ -10,6 +10,7 @@
 
 #include "benchmarks/manifest.h"
 #include "benchmarks/python_random.h"
+#include "benchmarks/ruler/data_files.h"
 #include "benchmarks/ruler/rows_cache.h"
 #include "benchmarks/ruler/task_rows.h"
 #include "benchmarks/ruler/texts.h"
@@ -36,30 +37,9 @@ absl::StatusOr<std::unique_ptr<RowStream>> OpenStream(const TaskContext& context
   return Internal("RULER: task family {}", static_cast<int>(context.task->family));
 }
 
-// Files whose bytes decide a task's rows.
-std::vector<std::string> DataFilesOf(const Task& task) {
-  if (task.family == Family::kQa) {
-    return {task.qa == QaSource::kSquad ? "ruler/qa/squad-dev-merged.json"
-                                        : "ruler/qa/hotpot_dev_distractor_first100.json"};
-  }
-  std::vector<std::string> files;
-  if (task.family == Family::kNiah || task.family == Family::kCwe) {
-    for (const char* list : {"noun", "adjective", "verb"}) {
-      files.push_back(fmt::format("ruler/wonderwords/{}list.txt", list));
-    }
-  }
-  if (task.family == Family::kCwe) files.emplace_back("ruler/english_words.json");
-  if (task.needs_essays()) {
-    files.emplace_back("ruler/PaulGrahamEssays.json");
-    for (const char* part : {"abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt"}) {
-      files.push_back(fmt::format("ruler/punkt_tab/{}", part));
-    }
-  }
-  return files;
-}
-
 Digest DigestOf(const RulerOptions& options, const Task& task, const std::string& provenance) {
-  const std::vector<std::string> files = DataFilesOf(task);
+  std::vector<std::string> files = DataFilesOf(task, options.sentences, /*essays=*/provenance.empty());
+  if (task.family == Family::kCwe) files.emplace_back(kEnglishWords);
   CanonicalWriter writer("iha.ruler.rows", kGeneratorVersion);
   writer.String(options.task).Int(options.length).Uint(options.seed).Bool(options.mode == Mode::kSeeded);
   writer.Bool(options.sentences == Sentences::kSimple).String(options.chat.before).String(options.chat.after);
@@ -266,9 +246,7 @@ Haystack GeneratedHaystack(const WordLists& words, int64_t count) {
 
 absl::StatusOr<std::unique_ptr<Generator>> OpenSeededGenerator(const RulerOptions& options, TaskContext context,
                                                                std::shared_ptr<Texts> texts) {
-  if (options.tokenizer != nullptr && !options.chat.own_special_tokens) {
-    context.reserved = static_cast<int64_t>(options.tokenizer->Encode("", {.add_special = true}).size());
-  }
+  context.reserved = SpecialTokensAdded(options.chat, options.tokenizer.get());
   std::string provenance;
   std::shared_ptr<const Haystack> essays;
   if (context.task->needs_essays()) {
@@ -310,8 +288,8 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Open(const RulerOptions& o
   }
   const auto texts = options.texts != nullptr ? options.texts : std::make_shared<Texts>(options.data_root);
   if (!official) return OpenSeededGenerator(options, std::move(context), texts);
-  // Missing files are told now, not when the first row is asked for.
-  IHA_RETURN_IF_ERROR(OpenStream(context, *texts, options.sentences).status());
+  // Missing files are told now; they are parsed when a row is asked for that no cache has.
+  IHA_RETURN_IF_ERROR(texts->CheckFiles(DataFilesOf(*task, options.sentences, /*essays=*/true)));
   return std::make_unique<OfficialGenerator>(options, context, texts);
 }
 

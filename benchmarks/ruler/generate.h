@@ -85,7 +85,7 @@ struct RulerRows {
 
 class Generator {
  public:
-  // Reads the task's texts. NotFound / DataLoss: a data file is missing or changed. InvalidArgument: an unknown task,
+  // Checks the task's files. NotFound / DataLoss: a data file is missing or changed. InvalidArgument: an unknown task,
   // a seed that NumPy refuses, a length at which not even the template without a text fits (the minimum is named),
   // essays missing in official mode.
   static absl::StatusOr<std::unique_ptr<Generator>> Open(const RulerOptions& options);

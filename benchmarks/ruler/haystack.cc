@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/manifest.h"
+#include "benchmarks/ruler/data_files.h"
 #include "benchmarks/ruler/text.h"
 #include "benchmarks/scoring/python_text.h"
 #include "common/errors.h"
@@ -69,11 +70,10 @@ void Haystack::Index() {
 }
 
 absl::StatusOr<Haystack> Haystack::Essays(const std::string& data_root, ruler::Sentences rule) {
-  constexpr const char* kPath = "ruler/PaulGrahamEssays.json";
-  IHA_ASSIGN_OR_RETURN(const std::string file, ReadDataFile(data_root, kPath));
-  IHA_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(file, kPath));
+  IHA_ASSIGN_OR_RETURN(const std::string file, ReadDataFile(data_root, kEssays));
+  IHA_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(file, kEssays));
   if (!json.is_object() || !json.contains("text") || !json["text"].is_string()) {
-    return InvalidArgument("{}: expected {{\"text\": \"...\"}}", kPath);
+    return InvalidArgument("{}: expected {{\"text\": \"...\"}}", kEssays);
   }
   const auto& text = json["text"].get_ref<const std::string&>();
   if (rule == ruler::Sentences::kSimple) return Haystack(text, nullptr);

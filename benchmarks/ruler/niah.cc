@@ -13,9 +13,8 @@ namespace {
 
 class NiahSampler : public SearchedSampler {
  public:
-  NiahSampler(const TaskContext& context, std::shared_ptr<const WordLists> words,
-              std::shared_ptr<const Haystack> essays)
-      : context_(context), words_(std::move(words)), random_(context.seed) {
+  NiahSampler(const TaskContext& context, std::shared_ptr<const KeyList> keys, std::shared_ptr<const Haystack> essays)
+      : context_(context), keys_(std::move(keys)), random_(context.seed) {
     if (essays != nullptr) essays_ = *essays;
     noise_ = context_.counter.Measure(kNoiseLine);
   }
@@ -35,7 +34,7 @@ class NiahSampler : public SearchedSampler {
   Needles DrawNeedles() {
     Needles needles;
     for (int k = 0; k < parameters().keys; ++k) {
-      needles.keys.push_back(DrawKey(parameters(), words_->keys, random_));
+      needles.keys.push_back(DrawKey(keys_.get(), random_));
       needles.values.emplace_back();
       for (int v = 0; v < parameters().values; ++v) {
         needles.values.back().push_back(DrawValue(parameters(), random_));
@@ -57,7 +56,7 @@ class NiahSampler : public SearchedSampler {
     std::vector<std::string> drawn;
     if (parameters().haystack == HaystackKind::kNeedle) {
       for (int64_t i = 0; i < size; ++i) {
-        const std::string key = DrawKey(parameters(), words_->keys, random_);
+        const std::string key = DrawKey(keys_.get(), random_);
         drawn.push_back(NeedleLine(parameters(), key, DrawValue(parameters(), random_)));
       }
     }
@@ -88,8 +87,8 @@ class NiahSampler : public SearchedSampler {
   }
 
   TaskContext context_;
-  const std::shared_ptr<const WordLists> words_;
-  std::optional<Haystack> essays_;  // a copy: it keeps the counts of this tokenizer
+  const std::shared_ptr<const KeyList> keys_;  // null: keys are uuids
+  std::optional<Haystack> essays_;             // a copy: it keeps the counts of this tokenizer
   CountedPiece noise_;
   PythonRandom random_;
 };
@@ -101,8 +100,14 @@ std::string NeedleLine(const NiahParameters& parameters, std::string_view key, s
                      value);
 }
 
-std::string DrawKey(const NiahParameters& parameters, const KeyList& keys, PythonRandom& random) {
-  return parameters.uuid_keys ? random.Uuid4() : keys.At(random.RandBelow(static_cast<uint32_t>(keys.size())));
+std::string DrawKey(const KeyList* keys, PythonRandom& random) {
+  return keys == nullptr ? random.Uuid4() : keys->At(random.RandBelow(static_cast<uint32_t>(keys->size())));
+}
+
+absl::StatusOr<std::shared_ptr<const KeyList>> KeysOf(const Task& task, Texts& texts) {
+  if (task.niah.uuid_keys) return nullptr;
+  IHA_ASSIGN_OR_RETURN(const std::shared_ptr<const WordLists> words, texts.Words());
+  return std::shared_ptr<const KeyList>(words, &words->keys);
 }
 
 std::string DrawValue(const NiahParameters& parameters, PythonRandom& random) {
@@ -154,14 +159,14 @@ Sample FinishNiah(const TaskContext& context, CountedText text, std::vector<std:
 }
 
 absl::StatusOr<std::unique_ptr<RowStream>> NiahStream(const TaskContext& context, Texts& texts, Sentences sentences) {
-  IHA_ASSIGN_OR_RETURN(const std::shared_ptr<const WordLists> words, texts.Words());
+  IHA_ASSIGN_OR_RETURN(std::shared_ptr<const KeyList> keys, KeysOf(*context.task, texts));
   std::shared_ptr<const Haystack> essays;
   if (context.task->needs_essays()) {
     IHA_ASSIGN_OR_RETURN(essays, texts.Essays(sentences));
   }
   const bool essay = essays != nullptr;
   const int64_t step = essay ? 500 : context.short_form() ? 5 : 25;
-  auto sampler = std::make_unique<NiahSampler>(context, words, std::move(essays));
+  auto sampler = std::make_unique<NiahSampler>(context, std::move(keys), std::move(essays));
   return MakeSearchedStream(std::move(sampler), context.MakeBudget(step), essay ? "words" : "lines");
 }
 

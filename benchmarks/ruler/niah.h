@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,9 @@
 namespace iha::benchmarks::ruler {
 
 std::string NeedleLine(const NiahParameters& parameters, std::string_view key, std::string_view value);
-std::string DrawKey(const NiahParameters& parameters, const KeyList& keys, PythonRandom& random);
+// What the task's keys are drawn from; null: uuids, of no list. Errors of Texts::Words.
+absl::StatusOr<std::shared_ptr<const KeyList>> KeysOf(const Task& task, Texts& texts);
+std::string DrawKey(const KeyList* keys, PythonRandom& random);
 std::string DrawValue(const NiahParameters& parameters, PythonRandom& random);
 
 // Depths of needles in percent of an essay's sentences.

@@ -11,9 +11,9 @@ namespace {
 
 class NiahSeededRows : public SeededRows {
  public:
-  NiahSeededRows(const TaskContext& context, std::shared_ptr<const WordLists> words, std::optional<Haystack> essays)
+  NiahSeededRows(const TaskContext& context, std::shared_ptr<const KeyList> keys, std::optional<Haystack> essays)
       : context_(context),
-        words_(std::move(words)),
+        keys_(std::move(keys)),
         essays_(std::move(essays)),
         noise_(context_.counter.Measure(kNoiseLine)) {}
 
@@ -50,7 +50,7 @@ class NiahSeededRows : public SeededRows {
     return text;
   }
   std::string NewKey(Draw& draw) const {
-    return New(draw, [&] { return DrawKey(parameters(), words_->keys, draw.random); });
+    return New(draw, [&] { return DrawKey(keys_.get(), draw.random); });
   }
   std::string NewValue(Draw& draw) const {
     return New(draw, [&] { return DrawValue(parameters(), draw.random); });
@@ -122,8 +122,8 @@ class NiahSeededRows : public SeededRows {
   }
 
   TaskContext context_;
-  const std::shared_ptr<const WordLists> words_;
-  const std::optional<Haystack> essays_;  // counted as far as any row may go
+  const std::shared_ptr<const KeyList> keys_;  // null: keys are uuids
+  const std::optional<Haystack> essays_;       // counted as far as any row may go
   const CountedPiece noise_;
 };
 
@@ -131,7 +131,7 @@ class NiahSeededRows : public SeededRows {
 
 absl::StatusOr<std::unique_ptr<SeededRows>> NiahSeeded(const TaskContext& context, Texts& texts,
                                                        std::shared_ptr<const Haystack> essays) {
-  IHA_ASSIGN_OR_RETURN(const std::shared_ptr<const WordLists> words, texts.Words());
+  IHA_ASSIGN_OR_RETURN(std::shared_ptr<const KeyList> keys, KeysOf(*context.task, texts));
   std::optional<Haystack> counted;
   if (context.task->needs_essays()) {
     // A word is a token at least.
@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<SeededRows>> NiahSeeded(const TaskContext& contex
     TokenCounter counter = context.counter;
     counted->CountTo(counter, context.length);
   }
-  return std::make_unique<NiahSeededRows>(context, words, std::move(counted));
+  return std::make_unique<NiahSeededRows>(context, std::move(keys), std::move(counted));
 }
 
 }  // namespace iha::benchmarks::ruler

@@ -7,6 +7,7 @@
 
 #include "benchmarks/manifest.h"
 #include "benchmarks/options.h"
+#include "benchmarks/ruler/data_files.h"
 #include "benchmarks/ruler/generate.h"
 #include "benchmarks/ruler/grade.h"
 #include "benchmarks/scoring/ruler_means.h"
@@ -137,32 +138,11 @@ class RulerSource final : public ItemSource {
   const bool bare_;
 };
 
-constexpr char kEssays[] = "ruler/PaulGrahamEssays.json";
 using scoring::kGeneratedHaystack;
 using scoring::kRulerHaystackOption;
 // Other values of that option. It is resolved where a benchmark is opened, so that every table says what was searched.
 constexpr char kAutoHaystack[] = "auto";
 constexpr char kEssayHaystack[] = "essays";
-
-// What a task reads, but for essays and what cuts them.
-std::vector<std::string> OwnFilesOf(const Task& task) {
-  const bool words = task.family == Family::kCwe || (task.family == Family::kNiah && !task.niah.uuid_keys);
-  if (words) {
-    return {"ruler/wonderwords/nounlist.txt", "ruler/wonderwords/adjectivelist.txt", "ruler/wonderwords/verblist.txt"};
-  }
-  if (task.family != Family::kQa) return {};
-  return {task.qa == QaSource::kSquad ? "ruler/qa/squad-dev-merged.json"
-                                      : "ruler/qa/hotpot_dev_distractor_first100.json"};
-}
-
-std::vector<std::string> EssayFiles(Sentences sentences) {
-  std::vector<std::string> files = {kEssays};
-  if (sentences == Sentences::kSimple) return files;
-  for (const char* name : {"abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt"}) {
-    files.push_back(fmt::format("ruler/punkt_tab/{}", name));
-  }
-  return files;
-}
 
 // `files` with those of `more` that it lacks.
 std::vector<std::string> Joined(std::vector<std::string> files, const std::vector<std::string>& more) {
@@ -192,11 +172,6 @@ absl::StatusOr<ChatTexts> ChatFor(const std::string& name, const tokenizer::Toke
   return MakeChatTexts(tokenizer.chat_templates().text.empty() ? "base" : "model", &tokenizer);
 }
 
-// A text that brings the bos token itself gets no second one.
-bool BringsSpecialTokens(const ChatTexts& chat, const tokenizer::Tokenizer& tokenizer) {
-  return chat.own_special_tokens || (!tokenizer.bos_token().empty() && chat.before.starts_with(tokenizer.bos_token()));
-}
-
 absl::StatusOr<Settings> SettingsOf(const BenchmarkRef& ref) {
   const std::optional<scoring::RulerCell> cell = scoring::ParseRulerCell(ref.name);
   if (!cell.has_value()) {
@@ -206,6 +181,12 @@ absl::StatusOr<Settings> SettingsOf(const BenchmarkRef& ref) {
   Settings settings;
   IHA_ASSIGN_OR_RETURN(settings.task, RequireTask(cell->task));
   settings.length = cell->length;
+  // Whatever the tokenizer; the exact minimum is the workers' to tell, who have it.
+  if (settings.length <= settings.task->tokens_to_generate) {
+    return InvalidArgument(
+        "{}: length {} is too short: {} tokens of it are generated, behind the task's words; give a greater length",
+        ref.name, settings.length, settings.task->tokens_to_generate);
+  }
   IHA_ASSIGN_OR_RETURN(const std::string mode, ChoiceOption(ref, "mode", {"official", "seeded"}));
   settings.mode = mode == "official" ? Mode::kOfficial : Mode::kSeeded;
   IHA_ASSIGN_OR_RETURN(const std::string sentences, ChoiceOption(ref, "sentences", {"punkt", "simple"}));
@@ -223,7 +204,7 @@ absl::StatusOr<Settings> SettingsOf(const BenchmarkRef& ref) {
 absl::StatusOr<std::unique_ptr<ItemSource>> RulerPlan::ForCheckpoint(const CheckpointTexts& checkpoint) const {
   absl::StatusOr<ChatTexts> chat = ChatFor(settings_.chat, *checkpoint.tokenizer);
   if (!chat.ok()) return Annotate(chat.status(), ref_.name);
-  const bool bare = BringsSpecialTokens(*chat, *checkpoint.tokenizer);
+  const bool bare = SpecialTokensAdded(*chat, checkpoint.tokenizer.get()) == 0;
   absl::StatusOr<std::unique_ptr<Generator>> generator =
       Generator::Open({.task = std::string(settings_.task->name),
                        .length = settings_.length,
@@ -276,9 +257,7 @@ absl::StatusOr<BenchmarkInfo> RulerInfo(const std::string& name) {
   info.item_tokens = cell.length;
   for (const std::string& of_cell : cells) {
     const Task& one = *FindTask(scoring::ParseRulerCell(of_cell)->task);
-    std::vector<std::string> files = OwnFilesOf(one);
-    if (one.needs_essays()) files = Joined(std::move(files), EssayFiles(Sentences::kPunkt));
-    info.data_files = Joined(std::move(info.data_files), files);
+    info.data_files = Joined(std::move(info.data_files), DataFilesOf(one, Sentences::kPunkt, /*essays=*/true));
   }
   return info;
 }
@@ -291,10 +270,7 @@ absl::StatusOr<std::unique_ptr<const Benchmark>> OpenRuler(const BenchmarkRef& r
   IHA_ASSIGN_OR_RETURN(const int64_t rows, IntegerOption(full, "rows", 1, kMaxRows));
   IHA_ASSIGN_OR_RETURN(const std::string haystack, HaystackFor(full, settings, data_root));
   full.options[kRulerHaystackOption] = haystack;
-  info.data_files = OwnFilesOf(*settings.task);
-  if (haystack == kEssayHaystack) {
-    info.data_files = Joined(std::move(info.data_files), EssayFiles(settings.sentences));
-  }
+  info.data_files = DataFilesOf(*settings.task, settings.sentences, haystack == kEssayHaystack);
   for (const std::string& file : info.data_files) {
     if (const absl::Status read = ReadDataFile(data_root, file).status(); !read.ok()) return Annotate(read, ref.name);
   }

@@ -74,6 +74,14 @@ absl::StatusOr<ChatTexts> MakeChatTexts(const std::string& name, const tokenizer
   return UnknownName("RULER template", name, names);
 }
 
+int64_t SpecialTokensAdded(const ChatTexts& chat, const tokenizer::Tokenizer* tokenizer) {
+  if (tokenizer == nullptr || chat.own_special_tokens) return 0;
+  // NVIDIA's meta-llama3 begins with that model's bos token: it gets no second one.
+  const std::string& bos = tokenizer->bos_token();
+  if (!bos.empty() && chat.before.starts_with(bos)) return 0;
+  return static_cast<int64_t>(tokenizer->Encode("", {.add_special = true}).size());
+}
+
 std::string_view TaskText(const Task& task) {
   switch (task.family) {
     case Family::kNiah:

@@ -26,6 +26,10 @@ struct ChatTexts {
 // another name, "model" without a tokenizer or with one that has no chat template; errors of ChatTemplate.
 absl::StatusOr<ChatTexts> MakeChatTexts(const std::string& name, const tokenizer::Tokenizer* tokenizer);
 
+// How many special tokens (BOS and the like) encoding adds to a prompt of these texts: none where they bring them
+// themselves. `tokenizer` null: 0.
+int64_t SpecialTokensAdded(const ChatTexts& chat, const tokenizer::Tokenizer* tokenizer);
+
 // The task's words with {context}, {query} and the like still in them.
 std::string_view TaskText(const Task& task);
 std::string_view AnswerPrefix(const Task& task);

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "benchmarks/manifest.h"
+#include "common/status_macros.h"
+
 namespace iha::benchmarks::ruler {
 namespace {
 
@@ -17,6 +20,16 @@ absl::StatusOr<std::shared_ptr<const T>> Once(std::shared_ptr<const T>& slot, Lo
 }
 
 }  // namespace
+
+absl::Status Texts::CheckFiles(const std::vector<std::string>& files) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::string& file : files) {
+    if (checked_.contains(file)) continue;
+    IHA_RETURN_IF_ERROR(ReadDataFile(data_root_, file).status());
+    checked_.insert(file);
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::shared_ptr<const WordLists>> Texts::Words() {
   const std::lock_guard<std::mutex> lock(mutex_);

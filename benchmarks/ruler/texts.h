@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ class Texts {
  public:
   explicit Texts(std::string data_root) : data_root_(std::move(data_root)) {}
 
+  // That the files are there, each as published. Reads each file once.
+  absl::Status CheckFiles(const std::vector<std::string>& files);
   absl::StatusOr<std::shared_ptr<const WordLists>> Words();
   // NotFound: the data root lacks english_words.json.
   absl::StatusOr<std::shared_ptr<const std::vector<std::string>>> EnglishWords();
@@ -28,6 +31,7 @@ class Texts {
  private:
   const std::string data_root_;
   std::mutex mutex_;
+  std::set<std::string> checked_;
   std::shared_ptr<const WordLists> words_;
   std::shared_ptr<const std::vector<std::string>> english_words_;
   std::shared_ptr<const Haystack> essays_[2];  // by rule

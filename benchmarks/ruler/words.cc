@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "benchmarks/manifest.h"
+#include "benchmarks/ruler/data_files.h"
 #include "benchmarks/scoring/python_text.h"
 #include "common/errors.h"
 #include "common/json.h"
@@ -75,9 +76,8 @@ absl::StatusOr<WordLists> WordLists::Load(const std::string& data_root) {
 }
 
 absl::StatusOr<std::vector<std::string>> LoadEnglishWords(const std::string& data_root) {
-  constexpr const char* kPath = "ruler/english_words.json";
-  IHA_ASSIGN_OR_RETURN(const std::string text, ReadDataFile(data_root, kPath));
-  return WordsOfObject(text, kPath);
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadDataFile(data_root, kEnglishWords));
+  return WordsOfObject(text, kEnglishWords);
 }
 
 absl::StatusOr<std::vector<std::string>> WordsOfObject(std::string_view json, std::string_view where) {

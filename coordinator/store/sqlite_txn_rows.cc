@@ -72,7 +72,7 @@ ListOr<reports::ItemRow> SqliteTxn::ItemRows(const JobRecord& job) {
   IHA_RETURN_IF_ERROR(values.status());
 
   Statement samples = db_.Query(
-      "SELECT s.item, count(*), sum(g.finish = 3), sum(g.blank) FROM sample s"
+      "SELECT s.item, count(*), sum(g.finish = 3), sum(g.blank), max(g.prompt_tokens) FROM sample s"
       " JOIN generation g ON g.gen_key = s.gen_key WHERE s.job = ? GROUP BY s.item");
   samples.Id(job.id.digest);
   while (samples.Row()) {
@@ -80,6 +80,7 @@ ListOr<reports::ItemRow> SqliteTxn::ItemRows(const JobRecord& job) {
     row.samples = static_cast<int32_t>(samples.GetInt(1));
     row.truncated = static_cast<int32_t>(samples.GetInt(2));
     row.empty = static_cast<int32_t>(samples.GetInt(3));
+    row.prompt_tokens = static_cast<int32_t>(samples.GetInt(4));
   }
   IHA_RETURN_IF_ERROR(samples.status());
   // Metrics of programs are families that end so, and say what became of a program; no answer is called that.

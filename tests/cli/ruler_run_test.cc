@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/file.h"
 #include "model/fake_model.h"
@@ -128,6 +129,43 @@ TEST_F(RulerRun, ALengthBeyondTheContextIsAnErrorUnlessAllowed) {
   EXPECT_EQ(row["cells"][0]["over_context"], false);
   EXPECT_EQ(row["cells"][1]["over_context"], true);
   EXPECT_THAT(allowed.out, HasSubstr("6000 tokens an item, beyond the model's context of 4096"));
+}
+
+// NVIDIA counts no BOS: an official row that fills its length exceeds it by one where the tokenizer adds one.
+TEST_F(RulerRun, RowsThatExceedTheirLengthAreCounted) {
+  const std::string path = dir_.File("alpha") + "/tokenizer.json";
+  json tokenizer = json::parse(ReadFile(path).value());
+  tokenizer["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"special_tokens", {{"b", {{"id", "b"}, {"ids", {tokenizer.at("added_tokens").at(0).at("id")}}}}}},
+      {"single", {{{"SpecialToken", {{"id", "b"}}}}, {{"Sequence", {{"id", "A"}}}}}}};
+  ASSERT_TRUE(WriteFileAtomic(path, tokenizer.dump()).ok());
+  // What a row lacks to its length follows from its key: some of these are filled to the last token.
+  std::string lengths = "3000";
+  for (int length = 3001; length < 3100; length++) lengths += fmt::format(",{}", length);
+  const auto full = [&](const std::string& mode) {
+    const RunResult made = RunProgram({"iha-eval", "ruler", "generate", "--tokenizer", dir_.File("alpha"),
+                                       "--data-root", data_, "--tasks", "niah_single_1", "--lengths", lengths,
+                                       "--samples", "1", "--mode", mode, "--out", dir_.File(mode), "--json"});
+    EXPECT_EQ(made.exit.code, 0) << made.err;
+    std::vector<int64_t> found;
+    std::istringstream lines(made.out);
+    for (std::string line; std::getline(lines, line);) {
+      const json file = json::parse(line);
+      if (file.at("over_length") == 1) found.push_back(file.at("length"));
+    }
+    return found;
+  };
+  EXPECT_TRUE(full("seeded").empty());
+  const std::vector<int64_t> lengths_filled = full("official");
+  ASSERT_FALSE(lengths_filled.empty());
+  const std::string bench = fmt::format("ruler:niah_single_1@{}?template=base", lengths_filled[0]);
+  const RunResult run = Run(bench, "o");
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr(" of 5 items of RULER exceed their length by up to a token, new tokens included"));
+  const RunResult seeded = Run(bench + "&mode=seeded", "s");
+  ASSERT_EQ(seeded.exit.code, 0) << seeded.err;
+  EXPECT_THAT(seeded.out, Not(HasSubstr("exceed")));
 }
 
 TEST_F(RulerRun, WhatTheGeneratorCannotMakeIsUnscoredByName) {

@@ -79,6 +79,8 @@ TEST(RulerGenerate, BadInput) {
   expect({"--lengths", "4096", "--mode", "fast"}, 2, "--mode");
   expect({"--lengths", "4096", "--template", "chatml"}, 2, "--template");
   expect({"--lengths", "4096", "--template", "model"}, 3, "--template base");
+  expect({"--lengths", "4096,1024,4096"}, 2, "--lengths: 4096 is there twice");
+  expect({"--lengths", "4096", "--tasks", "all,vt"}, 2, "--tasks: vt is there twice");
   // The minimum is named, and nothing is made of the task that would fit.
   expect({"--lengths", "4096,40", "--tasks", "vt"}, 3, "vt: length 40 is too short");
   expect({"--lengths", "4096", "--seed", "4294967296", "--tasks", "fwe"}, 3, "seeds below 2^32");

@@ -148,6 +148,20 @@ TEST(RulerSummary, SamplesThatWereCutAreAddedUpInOneNote) {
   EXPECT_THAT(TableOf(TwoByTwo()).notes, Not(Contains(HasSubstr("limit of new tokens"))));
 }
 
+TEST(RulerSummary, ItemsBeyondTheirLengthAreAddedUpInOneNote) {
+  Snapshot snapshot = TwoByTwo();  // 30 new tokens at 4096 and 8192
+  snapshot.jobs[0].items[0].prompt_tokens = 4066;
+  EXPECT_THAT(TableOf(snapshot).notes, Not(Contains(HasSubstr("exceed"))));
+  snapshot.jobs[0].items[1].prompt_tokens = 4067;
+  snapshot.jobs[3].items[0].prompt_tokens = 8164;
+  const Table table = TableOf(snapshot);
+  EXPECT_EQ(table.rows[0].cells[0].cell.over_length, 1);
+  EXPECT_THAT(table.notes,
+              Contains("m|1: 2 of 8 items of RULER exceed their length by up to 2 tokens, new tokens included"));
+  snapshot.jobs[3].items[0].samples = 0;  // never run
+  EXPECT_THAT(TableOf(snapshot).notes, Contains(HasSubstr("1 of 8 items of RULER exceed their length")));
+}
+
 // New tokens are each task's own: they split nothing.
 TEST(RulerSummary, ItemsBeyondTheContextAreMarked) {
   Snapshot snapshot = SnapshotOf({EntryOf("vt", 8192), EntryOf("cwe", 8193)}, {{8}, {8}});

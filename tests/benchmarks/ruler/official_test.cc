@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/python_random.h"
+#include "benchmarks/ruler/data_files.h"
 #include "benchmarks/ruler/haystack.h"
 #include "benchmarks/ruler/token_counter.h"
 #include "tests/benchmarks/ruler/ruler_support.h"
@@ -207,6 +208,44 @@ TEST(RulerOfficial, RefusalsSayWhatIsWrong) {
   options = SmolLm2Options("/nowhere", cases, "niah_single_2", 4096);
   options.texts = nullptr;
   EXPECT_THAT(message(options), HasSubstr("/nowhere/ruler/wonderwords/nounlist.txt: no such file"));
+}
+
+// Of a task, links to `files` of the data root.
+void LinkFiles(const std::string& data, const std::vector<std::string>& files, const std::string& root) {
+  for (const std::string& file : files) {
+    fs::create_directories((fs::path(root) / file).parent_path());
+    fs::create_symlink(fs::path(data) / file, fs::path(root) / file);
+  }
+}
+
+// What a task names is what it reads: with these files alone it has rows, without one of them it has none.
+TEST(RulerOfficial, ATaskReadsTheFilesThatItNames) {
+  IHA_REQUIRE_DATA(data);
+  for (const Task& task : Tasks()) {
+    for (const Sentences sentences : {Sentences::kPunkt, Sentences::kSimple}) {
+      if (sentences == Sentences::kSimple && !task.needs_essays()) continue;
+      const std::vector<std::string> files = DataFilesOf(task, sentences, /*essays=*/true);
+      const testing::TempDir root;
+      LinkFiles(data, files, root.path());
+      RulerOptions options;
+      options.task = std::string(task.name);
+      options.length = 4096;
+      options.sentences = sentences;
+      options.data_root = root.path();
+      for (const Mode mode : {Mode::kOfficial, Mode::kSeeded}) {
+        options.mode = mode;
+        const auto rows = MakeRows(options, 0, 1);
+        ASSERT_TRUE(rows.ok()) << task.name << ": " << rows.status();
+        EXPECT_EQ(rows->rows.size(), 1u) << task.name;
+      }
+      options.mode = Mode::kOfficial;
+      for (const std::string& file : files) {
+        fs::rename(root.File(file), root.File("away"));
+        EXPECT_THAT(Generator::Open(options).status().message(), HasSubstr(file + ": no such file")) << task.name;
+        fs::rename(root.File("away"), root.File(file));
+      }
+    }
+  }
 }
 
 // A list of more words than wonderwords has needs a file that the data root may lack.

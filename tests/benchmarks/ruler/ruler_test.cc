@@ -60,6 +60,7 @@ TEST(Ruler, BadOptionsAreNamed) {
   EXPECT_THAT(Refusal("ruler:vt@1024?rows=0"), HasSubstr("option rows"));
   EXPECT_THAT(Refusal("ruler:vt@1024?allow_over_context=maybe"), HasSubstr("option allow_over_context"));
   EXPECT_THAT(Refusal("ruler:vt@1024?fewshot=1"), HasSubstr("fewshot"));
+  EXPECT_THAT(Refusal("ruler:vt@30"), HasSubstr("ruler:vt@30: length 30 is too short: 30 tokens of it are generated"));
   EXPECT_THAT(Refusal("ruler@1024"), HasSubstr("ruler@1024: stands for several cells"));
 }
 
