@@ -15,9 +15,22 @@ namespace {
 
 uint32_t U32(int64_t n) { return static_cast<uint32_t>(n); }
 
+constexpr uintptr_t kAlignment = 16;  // kernels load and copy as much at a time
+
+bool IsAligned(const at::Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % kAlignment == 0;
+}
+
+// Dense, and where kernels can load it: a view may begin at any value of its memory.
+at::Tensor Dense(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  return IsAligned(dense) ? dense : dense.clone(at::MemoryFormat::Contiguous);
+}
+
 // Memory of tensors as kernels take it. Results are made by Out, everything else holds values.
 template <class T>
 const T* In(DeviceScope& scope, const at::Tensor& tensor) {
+  TORCH_CHECK(IsAligned(tensor), "iha: a tensor of ", tensor.sizes(), " is not aligned to ", kAlignment, " bytes");
   scope.Use(tensor, true);
   return static_cast<const T*>(tensor.const_data_ptr());
 }
@@ -63,9 +76,9 @@ Paged Page(DeviceScope& scope, const char* op, const AttentionShape& s, const at
   CheckHeadSize(op, s.d);
   const int64_t pages = (s.keys + kernels::kGpuKeyBlock - 1) / kernels::kGpuKeyBlock;
   Paged p;
-  p.queries = q.contiguous();
-  p.keys = k.contiguous();
-  p.values = v.contiguous();
+  p.queries = Dense(q);
+  p.keys = Dense(k);
+  p.values = Dense(v);
   p.table = Counted(q, s.batch * pages);
   p.q_begin = Counted(q, s.batch + 1, s.rows);
   p.kv_length = at::full({s.batch}, s.keys, q.options().dtype(at::kInt));
@@ -114,7 +127,7 @@ Paged Page(DeviceScope& scope, const char* op, const AttentionShape& s, const at
 at::Tensor Epilogue(DeviceScope& scope, const char* op, const at::Tensor& a, int64_t heads,
                     kernels::EpilogueGpuArgs args) {
   CheckHeadSize(op, a.size(3));
-  const at::Tensor rows = a.contiguous(), out = at::empty({a.size(0), a.size(1), heads, a.size(3)}, a.options());
+  const at::Tensor rows = Dense(a), out = at::empty({a.size(0), a.size(1), heads, a.size(3)}, a.options());
   args.a = In<uint16_t>(scope, rows);
   args.out = Out<uint16_t>(scope, out);
   args.tokens = U32(a.size(0) * a.size(1));
@@ -138,7 +151,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> MixRope(DeviceScope& scope, const
       .shape = {U32(s.batch * s.tokens), U32(s.heads), U32(s.pseudo), U32(s.d)}, .terms = 2, .count = 3, .parts = {}};
   const kernels::MixGpuAlphaLayout layout = kernels::MixGpuAlphaLayoutFor(args.shape, args.terms);
   const at::Tensor first_row = Counted(q, s.tokens).repeat({s.batch});
-  const at::Tensor tables[] = {cos.contiguous(), sin.contiguous(), shift_cos.contiguous(), shift_sin.contiguous()};
+  const at::Tensor tables[] = {Dense(cos), Dense(sin), Dense(shift_cos), Dense(shift_sin)};
   args.first_row = In<uint32_t>(scope, first_row);
   args.cos = In<float>(scope, tables[0]);
   args.sin = In<float>(scope, tables[1]);
@@ -147,7 +160,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> MixRope(DeviceScope& scope, const
   const std::pair<const at::Tensor*, const at::Tensor*> parts[] = {{&q, &alpha_q}, {&k, &alpha_k}, {&v, &alpha_v}};
   at::Tensor rows[3], alphas[3], out[3];
   for (int i = 0; i < 3; i++) {
-    rows[i] = parts[i].first->contiguous();
+    rows[i] = Dense(*parts[i].first);
     // [source, target, P] to rows (target, P) of sources.
     alphas[i] =
         Packed(parts[i].second->permute({1, 2, 0}).reshape({s.heads * s.pseudo, s.heads}), layout.rows, layout.columns);
@@ -166,7 +179,7 @@ at::Tensor Collapse(DeviceScope& scope, const at::Tensor& a, const at::Tensor& c
                     const std::optional<at::Tensor>& v) {
   const CollapseShape s = CheckCollapse(at::kBFloat16, a, collapse, pseudo, v);
   CheckHeadSize("collapse", s.d);
-  const at::Tensor rows = a.contiguous(), values = v.has_value() ? v->contiguous() : at::Tensor();
+  const at::Tensor rows = Dense(a), values = v.has_value() ? Dense(*v) : at::Tensor();
   const at::Tensor out = at::empty({s.batch, s.tokens, s.heads, s.d}, a.options());
   const uint16_t* const v_rows = v.has_value() ? In<uint16_t>(scope, values) : nullptr;
   if (s.global) {
@@ -188,7 +201,7 @@ at::Tensor Collapse(DeviceScope& scope, const at::Tensor& a, const at::Tensor& c
           "collapse", a);
     return out;
   }
-  const at::Tensor r = collapse.contiguous();
+  const at::Tensor r = Dense(collapse);
   Check(scope,
         kernels::IhaCollapseGpu({.a = In<uint16_t>(scope, rows),
                                  .v = v_rows,
@@ -224,7 +237,7 @@ at::Tensor TalkingHeads(DeviceScope& scope, const at::Tensor& q, const at::Tenso
               kernels::kTalkingGpuMaxHeads, " on a GPU");
   Paged paged = Page(scope, "talking_heads", s, q, k, v);
   paged.args.mask.window = s.window;
-  const at::Tensor before = pre.contiguous(), after = post.contiguous();
+  const at::Tensor before = Dense(pre), after = Dense(post);
   kernels::TalkingHeadsGpuArgs args{
       .attention = paged.args, .pre = In<float>(scope, before), .post = In<float>(scope, after)};
   args.block_rows = kernels::TalkingHeadsGpuRowsFor(paged.args, kScratchBytes);
@@ -236,7 +249,7 @@ at::Tensor TalkingHeads(DeviceScope& scope, const at::Tensor& q, const at::Tenso
 
 at::Tensor Xsa(DeviceScope& scope, const at::Tensor& y, const at::Tensor& v) {
   CheckXsa(at::kBFloat16, y, v);
-  const at::Tensor values = v.contiguous();
+  const at::Tensor values = Dense(v);
   kernels::EpilogueGpuArgs args;
   args.v = In<uint16_t>(scope, values);
   args.v_stride = U32(v.size(2) * v.size(3));
@@ -245,7 +258,7 @@ at::Tensor Xsa(DeviceScope& scope, const at::Tensor& y, const at::Tensor& v) {
 }
 
 at::Tensor Gate(DeviceScope& scope, const at::Tensor& y, const at::Tensor& g) {
-  const at::Tensor gates = g.contiguous();
+  const at::Tensor gates = Dense(g);
   kernels::EpilogueGpuArgs args;
   args.gate_elementwise = CheckGate(at::kBFloat16, y, g);
   args.gate = In<uint16_t>(scope, gates);
@@ -254,7 +267,7 @@ at::Tensor Gate(DeviceScope& scope, const at::Tensor& y, const at::Tensor& g) {
 
 at::Tensor DiffGated(DeviceScope& scope, const at::Tensor& a, const at::Tensor& logits) {
   CheckDiffGated(at::kBFloat16, a, logits);
-  const at::Tensor l = logits.contiguous();
+  const at::Tensor l = Dense(logits);
   kernels::EpilogueGpuArgs args;
   args.combine = kernels::EpilogueCombine::kDiffGated;
   args.logits = In<float>(scope, l);
@@ -264,7 +277,7 @@ at::Tensor DiffGated(DeviceScope& scope, const at::Tensor& a, const at::Tensor& 
 at::Tensor DiffNormed(DeviceScope& scope, const at::Tensor& a, const at::Tensor& weight, double lambda, double eps,
                       double scale) {
   CheckDiffNormed(at::kBFloat16, a, weight);
-  const at::Tensor w = weight.contiguous();
+  const at::Tensor w = Dense(weight);
   kernels::EpilogueGpuArgs args;
   args.combine = kernels::EpilogueCombine::kDiffNormed;
   args.weight = In<float>(scope, w);

@@ -120,6 +120,23 @@ TEST(DeviceOps, EpiloguesAreTheCpus) {
             kClose);
 }
 
+// Kernels load 16 bytes at a time; a view may begin at any value.
+TEST(DeviceOps, ViewsMayBeginAnywhere) {
+  const auto shifted = [](const at::Tensor& x) {
+    const at::Tensor memory = at::empty({x.numel() + 1}, x.options());
+    return memory.narrow(0, 1, x.numel()).view(x.sizes()).copy_(x);
+  };
+  at::manual_seed(6);
+  const at::Tensor q = Bf16(Random({1, 3, 2, 64})), k = Bf16(Random({1, 9, 2, 64})), mix = at::randn({2, 2});
+  EmulatedScope gate, moved_gate, attention, moved_attention, talking, moved_talking;
+  EXPECT_TRUE(at::equal(device::Gate(moved_gate, shifted(q), shifted(q)), device::Gate(gate, q, q)));
+  EXPECT_TRUE(at::equal(device::Attention(moved_attention, shifted(q), shifted(k), shifted(k), {}, 1, 0, false, false),
+                        device::Attention(attention, q, k, k, {}, 1, 0, false, false)));
+  EXPECT_TRUE(at::equal(
+      device::TalkingHeads(moved_talking, shifted(q), shifted(k), shifted(k), shifted(mix), shifted(mix), {}, 0),
+      device::TalkingHeads(talking, q, k, k, mix, mix, {}, 0)));
+}
+
 TEST(DeviceOps, SizesWithoutAKernelAreErrors) {
   EmulatedScope scope;
   const at::Tensor y = Bf16(Random({1, 2, 2, 48}));
