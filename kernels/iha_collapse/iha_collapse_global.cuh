@@ -35,6 +35,15 @@ IHA_DEVICE void CollapseOperand(const IhaCollapseGlobalGpuArgs& p, uint32_t tile
   ptx::LdMatrix<4, false>(a, ptx::DynamicShared<uint16_t>(at));
 }
 
+// The B operand's values without infinities, for the low parts of R: once the high parts are done.
+template <uint32_t kTiles, uint32_t kPairs>
+IHA_DEVICE void DropInfinities(uint32_t (&b)[kTiles][kPairs]) {
+  IHA_UNROLL
+  for (uint32_t n = 0; n < kTiles; ++n) {
+    for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
+  }
+}
+
 // copy(byte of a tile of kColumns columns, element of a or v, bytes) for each 16 bytes of rows chunk * 32 .. of a
 // token, shared among kWorkers threads of which this is `worker`; 0 bytes past the last row. Row r = (i, j) of the sum
 // lies at virtual token t P + j, head i.

@@ -13,6 +13,35 @@ constexpr uint32_t BlocksAtOnce(uint32_t head_tiles, uint32_t terms) {
   return head_tiles == 4 ? 2 : head_tiles * terms == 4 ? 3 : 4;
 }
 
+// c += R times 32 rows of a at byte `stage`, the chunk's; by a warp.
+template <uint32_t kHeadTiles, uint32_t kTerms>
+IHA_DEVICE void AddChunk(const IhaCollapseGlobalGpuArgs& p, uint32_t stage, uint32_t chunk,
+                         float (&c)[kHeadTiles][8][4]) {
+  IHA_UNROLL
+  for (uint32_t k = 0; k < kRows / 16; ++k) {
+    uint32_t b[4][4];
+    IHA_UNROLL
+    for (uint32_t n = 0; n < 4; ++n) {
+      const uint32_t at = stage + TileChunk<kColumns>(k * 16 + ptx::Lane() % 16, n * 2 + ptx::Lane() / 16);
+      ptx::LdMatrix<4, true>(b[n], ptx::DynamicShared<uint16_t>(at));
+    }
+    IHA_UNROLL
+    for (uint32_t term = 0; term < kTerms; ++term) {
+      if (term == 1) DropInfinities(b);
+      IHA_UNROLL
+      for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
+        uint32_t a[4];
+        CollapseOperand(p, tile, term, chunk, k, a);
+        IHA_UNROLL
+        for (uint32_t n = 0; n < 8; ++n) {
+          const uint32_t pair[2] = {b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]};
+          ptx::MmaBF16(c[tile][n], a, pair);
+        }
+      }
+    }
+  }
+}
+
 // A block: 16 tokens, a warp one at a time; 64 columns; kHeadTiles * 16 heads.
 template <uint32_t kHeadTiles, uint32_t kTerms>
 IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, BlocksAtOnce(kHeadTiles, kTerms))
@@ -46,35 +75,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, BlocksAtOnce(kHeadTiles, kTerms))
         ptx::CpWait<0>();
       }
       ptx::SyncWarp();
-      const uint32_t stage = stages + chunk % 2 * kRows * 128;
-      IHA_UNROLL
-      for (uint32_t k = 0; k < kRows / 16; ++k) {
-        uint32_t b[4][4];
-        IHA_UNROLL
-        for (uint32_t n = 0; n < 4; ++n) {
-          const uint32_t at = stage + TileChunk<kColumns>(k * 16 + lane % 16, n * 2 + lane / 16);
-          ptx::LdMatrix<4, true>(b[n], ptx::DynamicShared<uint16_t>(at));
-        }
-        IHA_UNROLL
-        for (uint32_t term = 0; term < kTerms; ++term) {
-          if (term == 1) {
-            IHA_UNROLL
-            for (uint32_t n = 0; n < 4; ++n) {
-              for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
-            }
-          }
-          IHA_UNROLL
-          for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
-            uint32_t a[4];
-            CollapseOperand(p, tile, term, chunk, k, a);
-            IHA_UNROLL
-            for (uint32_t n = 0; n < 8; ++n) {
-              const uint32_t pair[2] = {b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]};
-              ptx::MmaBF16(c[tile][n], a, pair);
-            }
-          }
-        }
-      }
+      AddChunk<kHeadTiles, kTerms>(p, stages + chunk % 2 * kRows * 128, chunk, c);
       ptx::SyncWarp();  // all lanes are done with the stage that is refilled next
     }
     IHA_UNROLL

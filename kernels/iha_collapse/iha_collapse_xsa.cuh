@@ -66,12 +66,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
           ptx::LdMatrix<2, true>(b[n], ptx::DynamicShared<uint16_t>(at));
         }
         for (uint32_t term = 0; term < p.terms; ++term) {
-          if (term == 1) {
-            IHA_UNROLL
-            for (uint32_t n = 0; n < kD / 32; ++n) {
-              for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
-            }
-          }
+          if (term == 1) DropInfinities(b);
           IHA_UNROLL
           for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
             uint32_t a[4];
