@@ -23,33 +23,39 @@ constexpr char kIha[] = R"({"model_type": "llama", "vocab_size": 300, "hidden_si
     {"kind": "global", "rope_pairing": "half", "qk_norm": "none"},
     {"kind": "talking_heads", "rope_pairing": "half", "window": null, "qk_norm": "none"}]}})";
 
-// Prompts that share a block and a few tokens; two samples of one, one prompt scored.
+// Prompts that share a block and a few tokens; two samples of one, one prompt scored. Of the first three, two prompts
+// grow into a third block side by side.
 std::vector<GenerationRequest> Requests(int32_t vocabulary) {
   const std::vector<int32_t> common = model::testing::RandomIds(66, vocabulary, 5);
   std::vector<GenerationRequest> requests;
-  for (const uint32_t own : {60, 2, 3}) {
+  for (const uint32_t own : {60, 59, 3}) {
     GenerationRequest request;
     request.prompt = common;
     for (const int32_t id : model::testing::RandomIds(own, vocabulary, own)) request.prompt.push_back(id);
-    request.sampling.max_new_tokens = 4;
+    request.sampling.max_new_tokens = 8;
     request.sampling.temperature = own == 3 ? 0 : 0.8;
     request.logprobs = true;
     requests.push_back(request);
     if (own != 60) continue;
-    request.sample_index = 1;  // grows into a third block
+    request.sample_index = 1;
     requests.push_back(request);
   }
   requests[3].continuation = model::testing::RandomIds(5, vocabulary, 9);
   return requests;
 }
 
-std::vector<GenerationResult> RunAll(const checkpoint::Checkpoint& checkpoint, const SchedulerOptions& options,
-                                     int32_t kv_blocks) {
+struct Outcome {
+  std::vector<GenerationResult> results;
+  int64_t preemptions = 0;
+};
+Outcome RunAll(const checkpoint::Checkpoint& checkpoint, const SchedulerOptions& options, int32_t kv_blocks) {
   auto backend = model::OpenEmulatedBackend(checkpoint, EmulatedNumerics());
   EXPECT_TRUE(backend.ok()) << backend.status();
   EXPECT_EQ((*backend)->info().kv_windows.size(), checkpoint.config().num_layers() == 3 ? 2u : 1u);
   const std::vector<GenerationRequest> requests = Requests((*backend)->info().vocab_size);
-  return RunTogether(*MakeEngine(options, kv_blocks, *std::move(backend)), requests);
+  const auto engine = MakeEngine(options, kv_blocks, *std::move(backend));
+  auto results = RunTogether(*engine, requests);
+  return {std::move(results), engine->counters().scheduler.preemptions};
 }
 
 TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
@@ -59,7 +65,7 @@ TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
     ASSERT_TRUE(model::testing::WriteTinyCheckpoint(directory.path(), config).ok());
     const auto checkpoint = checkpoint::Checkpoint::Open(directory.path());
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-    const auto alone = RunAll(*checkpoint, {4096, 1, 4096, 128, false, false}, 16);
+    const auto alone = RunAll(*checkpoint, {4096, 1, 4096, 128, false, false}, 16).results;
     ASSERT_EQ(alone.size(), 4u);
     for (const GenerationResult& result : alone) ASSERT_TRUE(result.status.ok()) << result.status;
     struct Case {
@@ -70,7 +76,8 @@ TEST(DeviceEngine, ResultsDependOnTheirRequestsAlone) {
                           Case{{64, 7, 7, 128, true, true}, 16},       // small chunks
                           Case{{512, 64, 64, 128, true, true}, 4}}) {  // room for few
       SCOPED_TRACE(fmt::format("chunks of {}, {} blocks", c.scheduler.chunk_tokens, c.kv_blocks));
-      const auto results = RunAll(*checkpoint, c.scheduler, c.kv_blocks);
+      const auto [results, preemptions] = RunAll(*checkpoint, c.scheduler, c.kv_blocks);
+      EXPECT_EQ(preemptions > 0, c.kv_blocks < 16) << preemptions;
       ASSERT_EQ(results.size(), alone.size());
       for (size_t i = 0; i < results.size(); i++) ExpectSameResult(results[i], alone[i]);
     }
