@@ -32,6 +32,7 @@ struct KvAppendGpuArgs {
   uint32_t rows = 0;
 };
 GpuStatus KvAppendGpu(const KvAppendGpuArgs& args, GpuStream stream);
+void KvAppendRef(const KvAppendGpuArgs& args);  // every pointer is the host's
 
 struct KvCopyGpuArgs {
   KvPagesGpu pages = {};
@@ -39,5 +40,6 @@ struct KvCopyGpuArgs {
   uint32_t count = 0;
 };
 GpuStatus KvCopyGpu(const KvCopyGpuArgs& args, GpuStream stream);
+void KvCopyRef(const KvCopyGpuArgs& args);  // the same
 
 }  // namespace iha::kernels

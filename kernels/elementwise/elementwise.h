@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/support/parallel_for.h"
 
@@ -19,5 +20,9 @@ struct Rows {
 void AddInPlace(const Rows& shape, float* x, const float* y, size_t ldy, ParallelFor& parallel);
 // x *= scale
 void ScaleInPlace(const Rows& shape, float* x, float scale, ParallelFor& parallel);
+
+// Plain double references, out dense [rows][n]: x + y, ld of x; rows ids[r] of a table, ld of it, times scale.
+void AddRef(const Rows& shape, const float* x, const float* y, size_t ldy, double* out);
+void EmbedRef(const Rows& shape, const float* table, const int32_t* ids, float scale, double* out);
 
 }  // namespace iha::kernels

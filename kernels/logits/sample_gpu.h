@@ -57,5 +57,8 @@ constexpr size_t SampleGpuSharedBytes(uint32_t n) {
 }
 
 GpuStatus SampleGpu(const SampleGpuArgs& args, GpuStream stream);
+// One row of args whose pointers are the host's, by the rules as they stand above: the whole order sorted, every weight
+// kept. tokens and masked are not used.
+int32_t SampleRef(const SampleGpuArgs& args, uint32_t row);
 
 }  // namespace iha::kernels

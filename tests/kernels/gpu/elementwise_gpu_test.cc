@@ -1,9 +1,19 @@
 #include "kernels/elementwise/elementwise_gpu.h"
 
+#include "kernels/elementwise/elementwise.h"
 #include "tests/kernels/gpu/grid.h"
 
 namespace iha::kernels {
 namespace {
+
+// `want` was rounded once; every NaN is one.
+void ExpectRounded(uint16_t got, double want, size_t at) {
+  if (std::isnan(want)) {
+    ASSERT_TRUE(std::isnan(WidenBF16(got))) << at;
+  } else {
+    ASSERT_EQ(got, RoundToBF16(static_cast<float>(want))) << at;
+  }
+}
 
 // x + y, of a bias or of as many rows, bit for bit; what lies between rows stays.
 struct Sum {
@@ -20,15 +30,12 @@ void ExpectSum(simt::Device& device, const Sum& s) {
   device.Find(dx.data())->MarkWritten();
   ASSERT_EQ(AddInPlaceGpu({dx.data(), dy.data(), s.rows, s.n, s.n + s.padding, s.bias ? 0 : s.n}, &device), 0)
       << device.report().message;
+  std::vector<double> want(size_t{s.rows} * s.n);
+  AddRef({s.rows, s.n, s.n + s.padding}, s.x.values.data(), s.y.values.data(), s.bias ? 0 : s.n, want.data());
   const std::vector<uint16_t> got = dx.ToHost();
   for (size_t i = 0; i < got.size(); ++i) {
     const size_t row = i / (s.n + s.padding), column = i % (s.n + s.padding);
-    const float sum = column < s.n ? s.x.values[i] + s.y.values[(s.bias ? 0 : row * s.n) + column] : s.x.values[i];
-    if (std::isnan(sum)) {
-      ASSERT_TRUE(std::isnan(WidenBF16(got[i]))) << i;
-    } else {
-      ASSERT_EQ(got[i], RoundToBF16(sum)) << i;
-    }
+    ExpectRounded(got[i], column < s.n ? want[row * s.n + column] : static_cast<double>(s.x.values[i]), i);
   }
   EXPECT_EQ(device.report().counters.global_read_bytes, uint64_t{s.rows} * s.n * 4);
   EXPECT_EQ(device.report().counters.global_written_bytes, uint64_t{s.rows} * s.n * 2);
@@ -60,11 +67,10 @@ void ExpectEmbedded(simt::Device& device, const Rounded& table, uint32_t n, cons
   simt::Buffer<int32_t> di(device, ids, "ids");
   ASSERT_EQ(EmbedGpu({dt.data(), di.data(), out.data(), static_cast<uint32_t>(ids.size()), n, scale}, &device), 0)
       << device.report().message;
+  std::vector<double> want(ids.size() * n);
+  EmbedRef({ids.size(), n, n}, table.values.data(), ids.data(), scale, want.data());
   const std::vector<uint16_t> got = out.ToHost();
-  for (size_t i = 0; i < got.size(); ++i) {
-    const float want = table.values[static_cast<size_t>(ids[i / n]) * n + i % n] * scale;
-    ASSERT_TRUE(std::isnan(want) ? std::isnan(WidenBF16(got[i])) : got[i] == RoundToBF16(want)) << i;
-  }
+  for (size_t i = 0; i < got.size(); ++i) ExpectRounded(got[i], want[i], i);
   // A row of the table and of the result once each; a thread of 8 columns reads its id.
   EXPECT_EQ(device.report().counters.global_read_bytes, got.size() * 2 + got.size() / 8 * 4);
   EXPECT_EQ(device.report().counters.global_written_bytes, got.size() * 2);

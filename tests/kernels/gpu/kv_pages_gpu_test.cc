@@ -70,18 +70,17 @@ void ExpectAppended(simt::Device& device, const Append& in) {
                         &device),
             0)
       << device.report().message;
-  const auto expect = [&](const std::vector<uint16_t>& got, const std::vector<uint16_t>& from, uint32_t heads,
-                          uint32_t d) {
-    std::vector<uint16_t> want(got.size(), kUnwritten);
-    for (size_t i = 0; i < from.size(); ++i) {
-      const size_t e = i % d, head = i / d % heads, row = i / d / heads;
-      const size_t at = in.position[row], page = static_cast<size_t>(in.table[in.sequence[row] * in.pages + at / 64]);
-      want[((page * heads + head) * 64 + at % 64) * d + e] = from[i];
-    }
-    EXPECT_EQ(got, want);
-  };
-  expect(k_pages.ToHost(), in.k, c.kv_heads, c.d);
-  expect(v_pages.ToHost(), in.v, c.v_heads(), c.d_v);
+  std::vector<uint16_t> want_k(k_pages.size(), kUnwritten), want_v(v_pages.size(), kUnwritten);
+  KvAppendRef({.pages = {want_k.data(), want_v.data(), c.kv_heads, c.d, c.d_v},
+               .k = in.k.data(),
+               .v = in.v.data(),
+               .row_sequence = in.sequence.data(),
+               .positions = in.position.data(),
+               .page_table = in.table.data(),
+               .pages_per_sequence = in.pages,
+               .rows = rows});
+  EXPECT_EQ(k_pages.ToHost(), want_k);
+  EXPECT_EQ(v_pages.ToHost(), want_v);
   // A row is read and written once; each of 128 threads reads its sequence, position and page.
   const uint64_t bytes = (in.k.size() + in.v.size()) * 2;
   EXPECT_EQ(device.report().counters.global_read_bytes, bytes + uint64_t{rows} * 128 * 12);
@@ -129,17 +128,11 @@ void ExpectCopied(simt::Device& device, const Copy& in) {
       0)
       << device.report().message;
   const size_t k_page = size_t{c.kv_heads} * 64 * c.d, v_page = size_t{c.v_heads()} * 64 * c.d_v;
-  const auto expect = [&](const std::vector<uint16_t>& got, std::vector<uint16_t> want, size_t page) {
-    const std::vector<uint16_t> was = want;
-    for (size_t i = 0; i < in.pairs.size(); i += 2) {
-      const auto from = was.begin() + in.pairs[i] * static_cast<ptrdiff_t>(page);
-      std::copy(from, from + static_cast<ptrdiff_t>(page),
-                want.begin() + in.pairs[i + 1] * static_cast<ptrdiff_t>(page));
-    }
-    EXPECT_EQ(got, want);
-  };
-  expect(k_pages.ToHost(), in.k, k_page);
-  expect(v_pages.ToHost(), in.v, v_page);
+  std::vector<uint16_t> want_k = in.k, want_v = in.v;
+  KvCopyRef(
+      {.pages = {want_k.data(), want_v.data(), c.kv_heads, c.d, c.d_v}, .pairs = in.pairs.data(), .count = count});
+  EXPECT_EQ(k_pages.ToHost(), want_k);
+  EXPECT_EQ(v_pages.ToHost(), want_v);
   // A page is read and written once; each of 4 blocks of 128 threads a pair reads both numbers.
   EXPECT_EQ(device.report().counters.global_read_bytes, count * ((k_page + v_page) * 2 + 4 * 128 * 8));
   EXPECT_EQ(device.report().counters.global_written_bytes, count * (k_page + v_page) * 2);

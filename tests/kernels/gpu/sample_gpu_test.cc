@@ -5,9 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "tests/kernels/gpu/grid.h"
-#include "worker/engine/sampler.h"
 
 namespace iha::kernels {
 namespace {
@@ -27,68 +25,77 @@ struct Row {
   Rules rules;
 };
 
-// What the CPU's sampler says, in the device's words.
-int32_t OnTheCpu(const std::vector<float>& logits, const Rules& rules) {
-  engine::Sampler sampler;
-  const auto token = sampler.Draw(logits,
-                                  {.temperature = rules.temperature,
-                                   .top_k = static_cast<int32_t>(rules.top_k),
-                                   .top_p = rules.top_p,
-                                   .allowed = rules.allowed,
-                                   .forbidden = rules.forbidden},
-                                  rules.uniform);
-  if (token.ok()) return *token;
-  if (token.status().code() == absl::StatusCode::kInvalidArgument) return kSampleNothing;
-  return std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }) ? kSampleNan
-                                                                                          : kSampleInfinite;
-}
-
-// All rows have logits of one length; `ids`: pass lists even if every one is empty.
-std::vector<int32_t> OnTheDevice(simt::Device& device, const std::vector<Row>& rows, bool ids = true) {
-  const uint32_t n = static_cast<uint32_t>(rows[0].logits.size()), ld = n + 3;
+// Rows and their rules as the kernel takes them. All have logits of one length.
+struct Batch {
+  uint32_t rows, n, ld;
   std::vector<float> logits, temperature;
-  std::vector<uint32_t> top_k, id_begin{0};
+  std::vector<uint32_t> top_k, id_begin;
   std::vector<double> top_p, uniform;
-  std::vector<int32_t> lists;
+  std::vector<int32_t> ids;
+};
+Batch BatchOf(const std::vector<Row>& rows) {
+  const auto n = static_cast<uint32_t>(rows[0].logits.size());
+  Batch b{static_cast<uint32_t>(rows.size()), n, n + 3, {}, {}, {}, {0}, {}, {}, {}};
   for (const Row& row : rows) {
-    logits.insert(logits.end(), row.logits.begin(), row.logits.end());
-    logits.resize(logits.size() + 3, kNaN);
-    temperature.push_back(row.rules.temperature);
-    top_k.push_back(row.rules.top_k);
-    top_p.push_back(row.rules.top_p);
-    uniform.push_back(row.rules.uniform);
+    b.logits.insert(b.logits.end(), row.logits.begin(), row.logits.end());
+    b.logits.resize(b.logits.size() + 3, kNaN);
+    b.temperature.push_back(row.rules.temperature);
+    b.top_k.push_back(row.rules.top_k);
+    b.top_p.push_back(row.rules.top_p);
+    b.uniform.push_back(row.rules.uniform);
     for (const std::vector<int32_t>* list : {&row.rules.allowed, &row.rules.forbidden}) {
-      lists.insert(lists.end(), list->begin(), list->end());
-      id_begin.push_back(static_cast<uint32_t>(lists.size()));
+      b.ids.insert(b.ids.end(), list->begin(), list->end());
+      b.id_begin.push_back(static_cast<uint32_t>(b.ids.size()));
     }
   }
-  simt::Buffer<float> d_logits(device, logits, "logits"), d_temperature(device, temperature, "temperature"),
-      masked(device, rows.size() * n, "masked");
-  simt::Buffer<uint32_t> d_top_k(device, top_k, "top_k"), d_id_begin(device, id_begin, "id_begin");
-  simt::Buffer<double> d_top_p(device, top_p, "top_p"), d_uniform(device, uniform, "uniform");
-  simt::Buffer<int32_t> d_lists(device, lists, "ids"), tokens(device, rows.size(), "tokens");
-  EXPECT_EQ(SampleGpu({.logits = d_logits.data(),
+  return b;
+}
+
+int32_t Reference(const std::vector<float>& logits, const Rules& rules) {
+  const Batch b = BatchOf({{logits, rules}});
+  return SampleRef({.logits = b.logits.data(),
+                    .temperature = b.temperature.data(),
+                    .top_k = b.top_k.data(),
+                    .top_p = b.top_p.data(),
+                    .uniform = b.uniform.data(),
+                    .ids = b.ids.data(),
+                    .id_begin = b.id_begin.data(),
+                    .rows = 1,
+                    .n = b.n,
+                    .ld = b.ld},
+                   0);
+}
+
+// `ids`: pass lists even if every one is empty.
+std::vector<int32_t> OnTheDevice(simt::Device& device, const std::vector<Row>& rows, bool ids = true) {
+  const Batch b = BatchOf(rows);
+  simt::Buffer<float> logits(device, b.logits, "logits"), temperature(device, b.temperature, "temperature"),
+      masked(device, rows.size() * b.n, "masked");
+  simt::Buffer<uint32_t> top_k(device, b.top_k, "top_k"), id_begin(device, b.id_begin, "id_begin");
+  simt::Buffer<double> top_p(device, b.top_p, "top_p"), uniform(device, b.uniform, "uniform");
+  simt::Buffer<int32_t> lists(device, b.ids, "ids"), tokens(device, rows.size(), "tokens");
+  EXPECT_EQ(SampleGpu({.logits = logits.data(),
                        .tokens = tokens.data(),
-                       .temperature = d_temperature.data(),
-                       .top_k = d_top_k.data(),
-                       .top_p = d_top_p.data(),
-                       .uniform = d_uniform.data(),
-                       .ids = ids ? d_lists.data() : nullptr,
-                       .id_begin = ids ? d_id_begin.data() : nullptr,
+                       .temperature = temperature.data(),
+                       .top_k = top_k.data(),
+                       .top_p = top_p.data(),
+                       .uniform = uniform.data(),
+                       .ids = ids ? lists.data() : nullptr,
+                       .id_begin = ids ? id_begin.data() : nullptr,
                        .masked = ids ? masked.data() : nullptr,
-                       .rows = static_cast<uint32_t>(rows.size()),
-                       .n = n,
-                       .ld = ld},
+                       .rows = b.rows,
+                       .n = b.n,
+                       .ld = b.ld},
                       &device),
             0)
       << device.report().message;
   return tokens.ToHost();
 }
 
-void ExpectTheCpusTokens(simt::Device& device, const std::vector<Row>& rows) {
+void ExpectTheReferencesTokens(simt::Device& device, const std::vector<Row>& rows) {
   const std::vector<int32_t> got = OnTheDevice(device, rows);
   for (size_t r = 0; r < rows.size(); ++r) {
-    EXPECT_EQ(got[r], OnTheCpu(rows[r].logits, rows[r].rules)) << "row " << r;
+    EXPECT_EQ(got[r], Reference(rows[r].logits, rows[r].rules)) << "row " << r;
   }
 }
 
@@ -109,7 +116,7 @@ std::optional<std::pair<double, double>> Edge(const std::vector<float>& logits, 
                                               double low, double high) {
   const auto token = [&](double at) {
     rules.*value = at;
-    return OnTheCpu(logits, rules);
+    return Reference(logits, rules);
   };
   const int32_t before = token(low);
   if (token(high) == before) return std::nullopt;
@@ -128,8 +135,8 @@ std::string Name(const Rules& r, size_t n) {
 }
 
 // Every pair of: length, kind of logits, temperature, top_k, top_p, lists of ids. Uniforms at random, at both ends, and
-// the two neighbours where the CPU's token changes, which a sum of other bits would move. Of those of top_p too.
-TEST(SampleGpu, TheCpusTokensOverAGridOfRules) {
+// the two neighbours where the reference's token changes, which a sum of other bits would move. Of those of top_p too.
+TEST(SampleGpu, TheReferencesTokensOverAGridOfRules) {
   const std::array<uint32_t, 7> lengths{1, 2, 255, 256, 257, 1000, 2600};
   const std::array<float, 4> temperatures{0.0f, 0.25f, 1.0f, 30.0f};
   const std::array<uint32_t, 6> top_ks{0, 1, 2, 40, 1100, 5000};
@@ -167,7 +174,7 @@ TEST(SampleGpu, TheCpusTokensOverAGridOfRules) {
     }
     return [rows, name](simt::Device& device) {
       SCOPED_TRACE(name);
-      ExpectTheCpusTokens(device, rows);
+      ExpectTheReferencesTokens(device, rows);
     };
   });
 }
@@ -195,11 +202,11 @@ TEST(SampleGpu, RowsOfABatchInEverySchedule) {
   rows.back().rules.forbidden = {0};
   rows.push_back({Logits(300, 0, 9), rows[1].rules});
   rows.back().rules.allowed = rows.back().rules.forbidden = {7};
-  ForEachSchedule([&](simt::Device& device) { ExpectTheCpusTokens(device, rows); });
-  EXPECT_EQ(OnTheCpu(rows[6].logits, rows[6].rules), kSampleNan);
-  EXPECT_EQ(OnTheCpu(rows[8].logits, rows[8].rules), kSampleInfinite);
-  EXPECT_GE(OnTheCpu(rows[9].logits, rows[9].rules), 0);
-  EXPECT_EQ(OnTheCpu(rows[10].logits, rows[10].rules), kSampleNothing);
+  ForEachSchedule([&](simt::Device& device) { ExpectTheReferencesTokens(device, rows); });
+  EXPECT_EQ(Reference(rows[6].logits, rows[6].rules), kSampleNan);
+  EXPECT_EQ(Reference(rows[8].logits, rows[8].rules), kSampleInfinite);
+  EXPECT_GE(Reference(rows[9].logits, rows[9].rules), 0);
+  EXPECT_EQ(Reference(rows[10].logits, rows[10].rules), kSampleNothing);
 }
 
 // top_p = 0.9999 of 5000 almost equal weights: pieces of 1024 sorted keys, one after another.
@@ -218,7 +225,7 @@ TEST(SampleGpu, ManyPiecesOfTopP) {
     }
   }
   simt::Device device;
-  ExpectTheCpusTokens(device, rows);
+  ExpectTheReferencesTokens(device, rows);
 }
 
 // The logits once (best and NaN), once for the sums, and the drawn block of 256; top_k: once for every 8 bits that tell
@@ -244,7 +251,7 @@ TEST(SampleGpu, Bytes) {
   EXPECT_EQ(read(rules, true), 2 * row + threads * (4 + 12) + 3 * 8 + 2 * 4);
   rules = {.temperature = 1, .uniform = 0.1, .allowed = {}, .forbidden = {}};
   const uint64_t drawn = threads * (4 + 4 + 8 + 8) + 256 * 4;
-  ASSERT_LT(OnTheCpu(logits, rules), 768);
+  ASSERT_LT(Reference(logits, rules), 768);
   EXPECT_EQ(read(rules, false), 2 * row + drawn);
   for (const uint32_t top_k : {1u, 50u, 500u}) {
     // Of floats of one sign the pattern grows with the value.
@@ -254,7 +261,7 @@ TEST(SampleGpu, Bytes) {
     ASSERT_NE(bits, 0u);
     rules.top_k = top_k;
     rules.uniform = 0;
-    const uint64_t block = static_cast<uint64_t>(OnTheCpu(logits, rules)) / 256;
+    const uint64_t block = static_cast<uint64_t>(Reference(logits, rules)) / 256;
     const uint64_t passes = static_cast<uint64_t>(std::countl_zero(bits)) / 8 + 1;
     EXPECT_EQ(read(rules, false), (2 + passes) * row + drawn - 256 * 4 + std::min<uint64_t>(256, n - block * 256) * 4);
   }

@@ -7,9 +7,11 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "common/rng.h"
+#include "kernels/logits/sample_gpu.h"
 
 namespace iha::engine {
 namespace {
@@ -195,6 +197,55 @@ TEST(Sampler, FrequenciesFollowTheExactSoftmax) {
     }
     ASSERT_GT(cells, 8);
     EXPECT_LT(chi, cells - 1 + 5 * std::sqrt(2.0 * (cells - 1)));
+  }
+}
+
+int32_t ReferenceToken(const std::vector<float>& logits, const DrawRules& rules, double uniform) {
+  const auto temperature = static_cast<float>(rules.temperature);
+  const auto top_k = static_cast<uint32_t>(rules.top_k);
+  const auto n = static_cast<uint32_t>(logits.size());
+  std::vector<int32_t> ids(rules.allowed.begin(), rules.allowed.end());
+  ids.insert(ids.end(), rules.forbidden.begin(), rules.forbidden.end());
+  const uint32_t id_begin[] = {0, static_cast<uint32_t>(rules.allowed.size()), static_cast<uint32_t>(ids.size())};
+  return kernels::SampleRef({.logits = logits.data(),
+                             .temperature = &temperature,
+                             .top_k = &top_k,
+                             .top_p = &rules.top_p,
+                             .uniform = &uniform,
+                             .ids = ids.data(),
+                             .id_begin = id_begin,
+                             .rows = 1,
+                             .n = n,
+                             .ld = n},
+                            0);
+}
+
+// A device draws by the same reference (sample_gpu_test.cc), so that both give one token for equal logits (ENG-8): of
+// many uniforms, and closer and closer to one where the token changes, which a sum of other bits would move.
+TEST(Sampler, TokensAreThoseOfTheReference) {
+  for (uint64_t i = 0; i < 300; i++) {
+    std::vector<float> logits = RandomLogits(i, std::vector<size_t>{1, 2, 255, 256, 257, 1000}[i % 6], 12);
+    for (float& x : logits) x = i % 4 == 3 ? std::round(x) : x;  // many are equal
+    const std::vector<int32_t> some = {0, 0, static_cast<int32_t>(logits.size() / 2)};
+    const std::vector<int32_t> none;
+    const DrawRules rules{.temperature = std::vector<double>{0.25, 1, 30, 0, 0.7}[i % 5],
+                          .top_k = std::vector<int32_t>{0, 0, 1, 40, 2000, 7, 0}[i % 7],
+                          .top_p = std::vector<double>{1, 0.9, 0.25, 1e-6, 0.999999}[i / 3 % 5],
+                          .allowed = i % 11 == 10 ? some : none,
+                          .forbidden = i % 13 >= 11 && logits.size() > 2 ? std::span(some).last(1) : none};
+    const auto same = [&](double uniform) {
+      const int32_t token = MustDraw(logits, rules, uniform);
+      EXPECT_EQ(token, ReferenceToken(logits, rules, uniform)) << "case " << i << ", uniform " << uniform;
+      return token;
+    };
+    double low = 0, high = UniformAt(21, i);
+    const int32_t first = same(low);
+    same(high);
+    same(1 - 0x1p-53);
+    for (int step = 0; step < 60; step++) {
+      const double middle = low + (high - low) / 2;
+      (same(middle) == first ? low : high) = middle;
+    }
   }
 }
 
