@@ -3,17 +3,28 @@
 namespace iha::kernels {
 namespace {
 
+template <uint32_t kD, uint32_t kDv>
+GpuStatus Launch(const AttentionGpuArgs& args, GpuStream stream) {
+  const bool few = AttentionGpuWarps(args.max_rows) == 1;
+  if (args.split_keys == 0 || args.max_rows > kGpuSplitRows) {
+    return few ? LaunchFlash<kD, kDv, 1, false>(args, stream) : LaunchFlash<kD, kDv, 4, false>(args, stream);
+  }
+  const GpuStatus status =
+      few ? LaunchFlash<kD, kDv, 1, true>(args, stream) : LaunchFlash<kD, kDv, 4, true>(args, stream);
+  return status != 0 ? status : LaunchFlashMerge<kDv>(args, stream);
+}
+
 // What each kernel serves: the first that does is launched. A kernel of other instructions (wgmma and TMA of sm_90a) is
 // a line above those of mma.sync that it replaces, with what else it asks of a call.
 struct Served {
   uint32_t d, d_v;
   GpuStatus (*launch)(const AttentionGpuArgs&, GpuStream);
 };
-constexpr Served kServed[] = {{64, 64, AttentionGpu64x64},
-                              {64, 128, AttentionGpu64x128},
-                              {128, 128, AttentionGpu128x128},
-                              {128, 256, AttentionGpu128x256},
-                              {256, 256, AttentionGpu256x256}};
+constexpr Served kServed[] = {{64, 64, Launch<64, 64>},
+                              {64, 128, Launch<64, 128>},
+                              {128, 128, Launch<128, 128>},
+                              {128, 256, Launch<128, 256>},
+                              {256, 256, Launch<256, 256>}};
 
 }  // namespace
 

@@ -110,11 +110,10 @@ constexpr size_t AttentionGpuSharedBytes(uint32_t warps, uint32_t d, uint32_t d_
 
 GpuStatus AttentionGpu(const AttentionGpuArgs& args, GpuStream stream);
 
-// One head size each, in files of their own (attention_<d>_<d_v>.cu).
-GpuStatus AttentionGpu64x64(const AttentionGpuArgs& args, GpuStream stream);
-GpuStatus AttentionGpu128x128(const AttentionGpuArgs& args, GpuStream stream);
-GpuStatus AttentionGpu64x128(const AttentionGpuArgs& args, GpuStream stream);
-GpuStatus AttentionGpu128x256(const AttentionGpuArgs& args, GpuStream stream);
-GpuStatus AttentionGpu256x256(const AttentionGpuArgs& args, GpuStream stream);
+// Its kernels: whole keys or a piece of them (kSplit), by 1 or 4 warps; then what pieces come to.
+template <uint32_t kD, uint32_t kDv, uint32_t kWarps, bool kSplit>
+GpuStatus LaunchFlash(const AttentionGpuArgs& args, GpuStream stream);
+template <uint32_t kDv>
+GpuStatus LaunchFlashMerge(const AttentionGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

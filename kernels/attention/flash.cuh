@@ -1,4 +1,4 @@
-// flash.cuh: the kernel behind attention_gpu.h, for one pair of head sizes.
+// flash.cuh: the kernels behind attention_gpu.h.
 //
 // A block: kWarps warps of 16 query rows each, one head of one sequence. Shared memory: q (later the output), then two
 // stages of 64 keys and 64 values that cp.async fills while the other is in use; rows of 16-byte chunks, chunk c of row
@@ -443,24 +443,22 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kDv, 1) FlashMerge(AttentionGpuArgs p) {
   if (p.lse != nullptr && ptx::ThreadX() == 0) ptx::Store(ptx::Global<float>(p.lse) + to, fmaf(m, p.scale, logf(l)));
 }
 
-template <uint32_t kD, uint32_t kDv>
+}  // namespace
+
+template <uint32_t kD, uint32_t kDv, uint32_t kWarps, bool kSplit>
 GpuStatus LaunchFlash(const AttentionGpuArgs& args, GpuStream stream) {
-  const uint32_t warps = AttentionGpuWarps(args.max_rows);
-  LaunchShape shape{(args.max_rows + warps * 16 - 1) / (warps * 16), args.heads, args.sequences, warps * 32,
-                    AttentionGpuSharedBytes(warps, kD, kDv)};
-  if (args.split_keys == 0 || args.max_rows > kGpuSplitRows) {
-    return warps == 1 ? LaunchKernel("attention", FlashForward<kD, kDv, 1, false>, shape, stream, args)
-                      : LaunchKernel("attention", FlashForward<kD, kDv, 4, false>, shape, stream, args);
-  }
-  static_assert(kGpuSplitRows <= 4 * 16);  // one tile of rows a piece
-  shape.grid_x = AttentionGpuPieces(args);
-  const GpuStatus status = warps == 1
-                               ? LaunchKernel("attention_split", FlashForward<kD, kDv, 1, true>, shape, stream, args)
-                               : LaunchKernel("attention_split", FlashForward<kD, kDv, 4, true>, shape, stream, args);
-  if (status != 0) return status;
-  return LaunchKernel("attention_merge", FlashMerge<kDv>, {args.max_rows, args.heads, args.sequences, kDv, 0}, stream,
+  static_assert(!kSplit || kGpuSplitRows <= 4 * 16);  // one tile of rows a piece
+  const uint32_t tiles = (args.max_rows + kWarps * 16 - 1) / (kWarps * 16);
+  const LaunchShape shape{kSplit ? AttentionGpuPieces(args) : tiles, args.heads, args.sequences, kWarps * 32,
+                          AttentionGpuSharedBytes(kWarps, kD, kDv)};
+  return LaunchKernel(kSplit ? "attention_split" : "attention", FlashForward<kD, kDv, kWarps, kSplit>, shape, stream,
                       args);
 }
 
-}  // namespace
+template <uint32_t kDv>
+GpuStatus LaunchFlashMerge(const AttentionGpuArgs& args, GpuStream stream) {
+  const LaunchShape shape{args.max_rows, args.heads, args.sequences, kDv, 0};
+  return LaunchKernel("attention_merge", FlashMerge<kDv>, shape, stream, args);
+}
+
 }  // namespace iha::kernels

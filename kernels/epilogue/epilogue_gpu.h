@@ -46,5 +46,8 @@ struct EpilogueGpuArgs {
 inline constexpr uint32_t kEpilogueGpuThreads = 128;
 
 GpuStatus AttentionEpilogueGpu(const EpilogueGpuArgs& args, GpuStream stream);
+// Its kernel, for d = 8 kLanes, with mean_of and the strides filled in.
+template <uint32_t kLanes, EpilogueCombine kCombine>
+GpuStatus LaunchEpilogue(const EpilogueGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -39,6 +39,9 @@ struct IhaCollapseGpuArgs {
 inline constexpr uint32_t kCollapseGpuThreads = 128;
 
 GpuStatus IhaCollapseGpu(const IhaCollapseGpuArgs& args, GpuStream stream);
+// Its kernel, for d = 8 kLanes.
+template <uint32_t kLanes, bool kXsa>
+GpuStatus LaunchCollapseHeads(const IhaCollapseGpuArgs& args, GpuStream stream);
 
 // R of the global form for the device: heads padded to 16, 32 or 64 rows of H P padded to 32 columns, `terms` such
 // matrices side by side.

@@ -46,5 +46,8 @@ constexpr MatmulGpuTile MatmulGpuTileFor(uint32_t m) {
 }
 
 GpuStatus MatmulGpu(const MatmulGpuArgs& args, GpuStream stream);
+// Its kernel: kRowWarps x kColumnWarps warps a block, each 16 kM rows and 16 kN columns.
+template <uint32_t kRowWarps, uint32_t kColumnWarps, uint32_t kM, uint32_t kN>
+GpuStatus LaunchMatmul(const MatmulGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -27,5 +27,8 @@ struct MlpGpuArgs {
 };
 
 GpuStatus ActivationMulGpu(const MlpGpuArgs& args, GpuStream stream);
+// Its kernel.
+template <Activation kActivation>
+GpuStatus LaunchActivationMul(const MlpGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -1,4 +1,4 @@
-// talking_heads.cuh: scores and values behind talking_heads_gpu.h, for one head size.
+// talking_heads.cuh: scores and values behind talking_heads_gpu.h.
 #pragma once
 
 #include "kernels/attention/flash.cuh"
@@ -136,19 +136,20 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kWarps * 32, 1) TalkingValues(TalkingHeadsGpuA
 
 uint32_t TilesOf(const TalkingHeadsGpuArgs& args) { return (args.block_rows + kWarps * 16 - 1) / (kWarps * 16); }
 
+}  // namespace
+
 template <uint32_t kD>
-GpuStatus LaunchScores(const TalkingHeadsGpuArgs& args, GpuStream stream) {
+GpuStatus LaunchTalkingScores(const TalkingHeadsGpuArgs& args, GpuStream stream) {
   const LaunchShape shape{TilesOf(args) * (TalkingHeadsGpuStride(args) / kKeys), args.attention.heads,
                           args.attention.sequences, kWarps * 32, (kWarps * 16 + kKeys) * kD * 2};
   return LaunchKernel("talking_scores", TalkingScores<kD>, shape, stream, args);
 }
 
 template <uint32_t kD>
-GpuStatus LaunchValues(const TalkingHeadsGpuArgs& args, GpuStream stream) {
+GpuStatus LaunchTalkingValues(const TalkingHeadsGpuArgs& args, GpuStream stream) {
   const LaunchShape shape{TilesOf(args), args.attention.heads, args.attention.sequences, kWarps * 32,
                           TalkingValueStages<kD>::kBytes};
   return LaunchKernel("talking_values", TalkingValues<kD>, shape, stream, args);
 }
 
-}  // namespace
 }  // namespace iha::kernels

@@ -1,7 +1,5 @@
 #include "kernels/talking_heads/talking_heads_gpu.h"
 
-#include <initializer_list>
-
 namespace iha::kernels {
 namespace {
 
@@ -14,21 +12,34 @@ bool Fits(const TalkingHeadsGpuArgs& args) {
   return args.block_rows % 64 == 0 || (args.block_rows < 64 && a.max_rows <= args.block_rows);
 }
 
+using Launcher = GpuStatus (*)(const TalkingHeadsGpuArgs&, GpuStream);
+
+Launcher Mixes(uint32_t heads) {
+  return heads <= 8    ? LaunchTalkingMixes<8>
+         : heads <= 16 ? LaunchTalkingMixes<16>
+         : heads <= 32 ? LaunchTalkingMixes<32>
+                       : LaunchTalkingMixes<64>;
+}
+
+template <uint32_t kD>
+GpuStatus LaunchBlocks(TalkingHeadsGpuArgs args, GpuStream stream) {
+  const Launcher parts[] = {LaunchTalkingScores<kD>, Mixes(args.attention.heads), LaunchTalkingValues<kD>};
+  for (; args.first_row < args.attention.max_rows; args.first_row += args.block_rows) {
+    for (const Launcher part : parts) {
+      if (const GpuStatus status = part(args, stream); status != 0) return status;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 GpuStatus TalkingHeadsGpu(const TalkingHeadsGpuArgs& args, GpuStream stream) {
   if (!Fits(args)) return 1;
   if (args.attention.sequences == 0 || args.attention.max_keys == 0) return 0;
-  const TalkingHeadsGpuParts parts = args.attention.d == 64    ? TalkingHeadsGpu64()
-                                     : args.attention.d == 128 ? TalkingHeadsGpu128()
-                                                               : TalkingHeadsGpu256();
-  TalkingHeadsGpuArgs block = args;
-  for (; block.first_row < args.attention.max_rows; block.first_row += args.block_rows) {
-    for (const auto part : {parts.scores, TalkingMixesGpu, parts.values}) {
-      if (const GpuStatus status = part(block, stream); status != 0) return status;
-    }
-  }
-  return 0;
+  return args.attention.d == 64    ? LaunchBlocks<64>(args, stream)
+         : args.attention.d == 128 ? LaunchBlocks<128>(args, stream)
+                                   : LaunchBlocks<256>(args, stream);
 }
 
 }  // namespace iha::kernels

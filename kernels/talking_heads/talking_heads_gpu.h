@@ -66,14 +66,12 @@ constexpr size_t TalkingValuesGpuSharedBytes(uint32_t d) { return (64 + 2 * size
 
 GpuStatus TalkingHeadsGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
 
-// Its parts: the mixes, and for one head size each (talking_heads_<d>.cu) scores and values.
-GpuStatus TalkingMixesGpu(const TalkingHeadsGpuArgs& args, GpuStream stream);
-struct TalkingHeadsGpuParts {
-  GpuStatus (*scores)(const TalkingHeadsGpuArgs&, GpuStream) = nullptr;
-  GpuStatus (*values)(const TalkingHeadsGpuArgs&, GpuStream) = nullptr;
-};
-TalkingHeadsGpuParts TalkingHeadsGpu64();
-TalkingHeadsGpuParts TalkingHeadsGpu128();
-TalkingHeadsGpuParts TalkingHeadsGpu256();
+// Its kernels, for block_rows rows from first_row on: kD 64, 128 or 256, kHeads 8, 16, 32 or 64.
+template <uint32_t kD>
+GpuStatus LaunchTalkingScores(const TalkingHeadsGpuArgs& args, GpuStream stream);
+template <uint32_t kHeads>
+GpuStatus LaunchTalkingMixes(const TalkingHeadsGpuArgs& args, GpuStream stream);
+template <uint32_t kD>
+GpuStatus LaunchTalkingValues(const TalkingHeadsGpuArgs& args, GpuStream stream);
 
 }  // namespace iha::kernels

@@ -1,3 +1,6 @@
+// talking_mixes.cuh: the mixes behind talking_heads_gpu.h.
+#pragma once
+
 #include "kernels/simt/device_math.h"
 #include "kernels/simt/launch.h"
 #include "kernels/talking_heads/talking_heads_gpu.h"
@@ -109,17 +112,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) TalkingMixes(TalkingHeadsGpuArgs 
 
 }  // namespace
 
-GpuStatus TalkingMixesGpu(const TalkingHeadsGpuArgs& args, GpuStream stream) {
+template <uint32_t kHeads>
+GpuStatus LaunchTalkingMixes(const TalkingHeadsGpuArgs& args, GpuStream stream) {
   const uint32_t left = args.attention.max_rows - args.first_row;
-  LaunchShape shape{left < args.block_rows ? left : args.block_rows, 1, args.attention.sequences, kThreads, 0};
-  const auto launch = [&](auto kernel, size_t shared_bytes) {
-    shape.shared_bytes = shared_bytes;
-    return LaunchKernel("talking_mixes", kernel, shape, stream, args);
-  };
-  if (args.attention.heads <= 8) return launch(TalkingMixes<8>, MixPlan<8>::kBytes);
-  if (args.attention.heads <= 16) return launch(TalkingMixes<16>, MixPlan<16>::kBytes);
-  if (args.attention.heads <= 32) return launch(TalkingMixes<32>, MixPlan<32>::kBytes);
-  return launch(TalkingMixes<64>, MixPlan<64>::kBytes);
+  const LaunchShape shape{left < args.block_rows ? left : args.block_rows, 1, args.attention.sequences, kThreads,
+                          MixPlan<kHeads>::kBytes};
+  return LaunchKernel("talking_mixes", TalkingMixes<kHeads>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

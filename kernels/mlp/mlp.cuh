@@ -1,3 +1,6 @@
+// mlp.cuh: the kernel behind mlp_gpu.h.
+#pragma once
+
 #include "kernels/epilogue/row_ops.cuh"
 #include "kernels/mlp/mlp_gpu.h"
 #include "kernels/simt/launch.h"
@@ -34,23 +37,11 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) ActivationMulRows(MlpGpuArgs p) {
 
 }  // namespace
 
-GpuStatus ActivationMulGpu(const MlpGpuArgs& args, GpuStream stream) {
-  if (args.n == 0 || args.n % 8 != 0 || args.ld_gate % 8 != 0 || args.ld_up % 8 != 0 || args.ld_out % 8 != 0) return 1;
-  if (args.rows == 0) return 0;
+template <Activation kActivation>
+GpuStatus LaunchActivationMul(const MlpGpuArgs& args, GpuStream stream) {
   const uint64_t chunks = uint64_t{args.rows} * (args.n / 8);
   const LaunchShape shape{static_cast<uint32_t>((chunks + kThreads - 1) / kThreads), 1, 1, kThreads, 0};
-  const auto launch = [&](auto kernel) { return LaunchKernel("activation_mul", kernel, shape, stream, args); };
-  switch (args.activation) {
-    case Activation::kSilu:
-      return launch(ActivationMulRows<Activation::kSilu>);
-    case Activation::kGeluTanh:
-      return launch(ActivationMulRows<Activation::kGeluTanh>);
-    case Activation::kGeluErf:
-      return launch(ActivationMulRows<Activation::kGeluErf>);
-    case Activation::kRelu:
-      return launch(ActivationMulRows<Activation::kRelu>);
-  }
-  return 1;
+  return LaunchKernel("activation_mul", ActivationMulRows<kActivation>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

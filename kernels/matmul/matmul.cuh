@@ -1,3 +1,6 @@
+// matmul.cuh: the kernel behind matmul_gpu.h.
+#pragma once
+
 #include "kernels/matmul/matmul_gpu.h"
 #include "kernels/simt/device_math.h"
 #include "kernels/simt/launch.h"
@@ -109,25 +112,14 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kRowWarps* kColumnWarps * 32, 1) MatmulTile(Ma
   StoreTile<kM, kN>(p, row0 + warp_row, column0 + warp_column, c);
 }
 
-struct TileKernel {
-  MatmulGpuTile tile;
-  void (*kernel)(MatmulGpuArgs);
-};
-
 }  // namespace
 
-GpuStatus MatmulGpu(const MatmulGpuArgs& args, GpuStream stream) {
-  if (args.k == 0 || args.k % 8 != 0 || args.ldx % 8 != 0 || args.ldw % 8 != 0) return 1;
-  if (args.n % 2 != 0 || args.ldy % 2 != 0 || (args.y == nullptr) == (args.y_float == nullptr)) return 1;
-  if (args.m == 0 || args.n == 0) return 0;
-  const MatmulGpuTile tile = MatmulGpuTileFor(args.m);
-  const LaunchShape shape{(args.m + tile.rows - 1) / tile.rows, (args.n + tile.columns - 1) / tile.columns, 1,
-                          tile.warps * 32, tile.shared_bytes()};
-  const TileKernel kernels[] = {{{16, 64, 4}, MatmulTile<1, 4, 1, 1>}, {{128, 128, 8}, MatmulTile<4, 2, 2, 4>}};
-  for (const TileKernel& k : kernels) {
-    if (k.tile == tile) return LaunchKernel("matmul", k.kernel, shape, stream, args);
-  }
-  return 1;
+template <uint32_t kRowWarps, uint32_t kColumnWarps, uint32_t kM, uint32_t kN>
+GpuStatus LaunchMatmul(const MatmulGpuArgs& args, GpuStream stream) {
+  constexpr MatmulGpuTile kTile{kRowWarps * kM * 16, kColumnWarps * kN * 16, kRowWarps * kColumnWarps};
+  const LaunchShape shape{(args.m + kTile.rows - 1) / kTile.rows, (args.n + kTile.columns - 1) / kTile.columns, 1,
+                          kTile.warps * 32, kTile.shared_bytes()};
+  return LaunchKernel("matmul", MatmulTile<kRowWarps, kColumnWarps, kM, kN>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

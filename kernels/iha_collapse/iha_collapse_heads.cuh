@@ -1,3 +1,6 @@
+// iha_collapse_heads.cuh: the kernel behind iha_collapse_gpu.h, per head.
+#pragma once
+
 #include "kernels/epilogue/row_ops.cuh"
 #include "kernels/iha_collapse/iha_collapse_gpu.h"
 #include "kernels/simt/launch.h"
@@ -35,16 +38,10 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kCollapseGpuThreads, 1) CollapseHeads(IhaColla
 
 }  // namespace
 
-GpuStatus IhaCollapseGpu(const IhaCollapseGpuArgs& args, GpuStream stream) {
-  if (args.heads == 0 || args.pseudo == 0) return 1;
-  if (args.tokens == 0) return 0;
-  const LaunchShape shape{args.tokens, 1, 1, kCollapseGpuThreads, 0};
-  const auto launch = [&](auto kernel) { return LaunchKernel("iha_collapse", kernel, shape, stream, args); };
-  const bool xsa = args.v != nullptr;
-  if (args.d == 64) return xsa ? launch(CollapseHeads<8, true>) : launch(CollapseHeads<8, false>);
-  if (args.d == 128) return xsa ? launch(CollapseHeads<16, true>) : launch(CollapseHeads<16, false>);
-  if (args.d == 256) return xsa ? launch(CollapseHeads<32, true>) : launch(CollapseHeads<32, false>);
-  return 1;
+template <uint32_t kLanes, bool kXsa>
+GpuStatus LaunchCollapseHeads(const IhaCollapseGpuArgs& args, GpuStream stream) {
+  return LaunchKernel("iha_collapse", CollapseHeads<kLanes, kXsa>, {args.tokens, 1, 1, kCollapseGpuThreads, 0}, stream,
+                      args);
 }
 
 }  // namespace iha::kernels

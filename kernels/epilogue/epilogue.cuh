@@ -1,3 +1,6 @@
+// epilogue.cuh: the kernel behind epilogue_gpu.h.
+#pragma once
+
 #include "kernels/epilogue/epilogue_gpu.h"
 #include "kernels/epilogue/row_ops.cuh"
 #include "kernels/simt/launch.h"
@@ -68,35 +71,12 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kEpilogueGpuThreads, 1) Epilogue(EpilogueGpuAr
   }
 }
 
-template <uint32_t kLanes>
-GpuStatus LaunchEpilogue(const EpilogueGpuArgs& args, GpuStream stream) {
-  const LaunchShape shape{args.tokens, 1, 1, kEpilogueGpuThreads, 0};
-  const auto launch = [&](auto kernel) { return LaunchKernel("attention_epilogue", kernel, shape, stream, args); };
-  switch (args.combine) {
-    case EpilogueCombine::kNone:
-      return launch(Epilogue<kLanes, EpilogueCombine::kNone>);
-    case EpilogueCombine::kDiffGated:
-      return launch(Epilogue<kLanes, EpilogueCombine::kDiffGated>);
-    case EpilogueCombine::kDiffNormed:
-      return launch(Epilogue<kLanes, EpilogueCombine::kDiffNormed>);
-  }
-  return 1;
-}
-
 }  // namespace
 
-GpuStatus AttentionEpilogueGpu(const EpilogueGpuArgs& args, GpuStream stream) {
-  if (args.heads == 0 || args.v_group == 0 || (args.v != nullptr && args.v_stride % 8 != 0)) return 1;
-  if (args.gate_elementwise && args.gate_stride % 8 != 0) return 1;
-  if (args.tokens == 0) return 0;
-  EpilogueGpuArgs filled = args;
-  if (filled.mean_of == 0) filled.mean_of = args.d;
-  if (filled.logits_stride == 0) filled.logits_stride = args.heads;
-  if (filled.gate_stride == 0) filled.gate_stride = args.gate_elementwise ? args.heads * args.d : args.heads;
-  if (args.d == 64) return LaunchEpilogue<8>(filled, stream);
-  if (args.d == 128) return LaunchEpilogue<16>(filled, stream);
-  if (args.d == 256) return LaunchEpilogue<32>(filled, stream);
-  return 1;
+template <uint32_t kLanes, EpilogueCombine kCombine>
+GpuStatus LaunchEpilogue(const EpilogueGpuArgs& args, GpuStream stream) {
+  const LaunchShape shape{args.tokens, 1, 1, kEpilogueGpuThreads, 0};
+  return LaunchKernel("attention_epilogue", Epilogue<kLanes, kCombine>, shape, stream, args);
 }
 
 }  // namespace iha::kernels

@@ -1,7 +1,0 @@
-#include "kernels/talking_heads/talking_heads.cuh"
-
-namespace iha::kernels {
-
-TalkingHeadsGpuParts TalkingHeadsGpu128() { return {LaunchScores<128>, LaunchValues<128>}; }
-
-}  // namespace iha::kernels
