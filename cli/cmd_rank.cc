@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/input.h"
+#include "common/errors.h"
 #include "common/status_macros.h"
 #include "reports/csv.h"
 #include "reports/rank_csv.h"
@@ -20,6 +22,12 @@ struct Flags {
 // The same table, one object a row: the texts of its fields under the names of the columns, null where empty.
 absl::StatusOr<std::string> AsJsonLines(const std::string& csv) {
   IHA_ASSIGN_OR_RETURN(const auto rows, reports::ParseCsv(csv));
+  std::set<std::string> names;
+  for (const std::string& name : rows[0]) {
+    if (!names.insert(name).second) {
+      return InvalidArgument("--json: column \"{}\" appears twice; an object has a field once", name);
+    }
+  }
   std::string out;
   for (size_t r = 1; r < rows.size(); r++) {
     nlohmann::ordered_json row = nlohmann::ordered_json::object();

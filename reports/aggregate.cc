@@ -1,5 +1,8 @@
 #include "reports/aggregate.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "benchmarks/scoring/ruler_means.h"
 
 namespace iha::reports {
@@ -90,6 +93,19 @@ bool Cell::complete() const {
   return value.has_value() && std::none_of(unscored.begin(), unscored.end(), [](const auto& count) {
            return ContributionOf(count.first) == Contribution::kNothing;
          });
+}
+
+std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells) {
+  if (cells.empty()) return std::nullopt;
+  double mean = 0, below = 0, above = 0;
+  for (const auto& [cell, weight] : cells) {
+    if (!cell->complete()) return std::nullopt;
+    const double value = cell->value->ToDouble();
+    mean += weight * value;
+    below += std::pow(weight * (value - cell->interval->low), 2);
+    above += std::pow(weight * (cell->interval->high - value), 2);
+  }
+  return Bounds{std::max(0.0, mean - std::sqrt(below)), std::min(1.0, mean + std::sqrt(above))};
 }
 
 std::vector<Cell> CellsOf(const JobRows& job) {

@@ -47,6 +47,20 @@ struct Cell {
   bool complete() const;
 };
 
+// A 95 % interval in fractions.
+struct Bounds {
+  double low = 0;
+  double high = 0;
+};
+struct WeightedCell {
+  const Cell* cell = nullptr;
+  double weight = 1.0;
+};
+// Bounds of the weighted mean of cells (weights add up to 1) over different items: each side's squared widths add up,
+// as variances do (MOVER: Zou and Donner 2008, "Construction of confidence limits about effect measures"). nullopt
+// where a cell is incomplete, or there is none.
+std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells);
+
 // One cell for each of job.spec.entry.metrics, in order.
 std::vector<Cell> CellsOf(const JobRows& job);
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "benchmarks/scoring/ruler_means.h"
@@ -57,22 +56,17 @@ absl::StatusOr<RulerCells> CellsOfRuler(const Snapshot& snapshot) {
 
 // The mean of complete cells with the interval of the head comment; nullopt if one is incomplete or there is none.
 std::optional<FigureValue> MeanOf(const std::vector<const Cell*>& cells) {
-  if (cells.empty()) return std::nullopt;
-  Rational sum;
-  double below = 0, above = 0;
-  for (const Cell* cell : cells) {
-    if (!cell->complete()) return std::nullopt;
-    const double value = cell->value->ToDouble();
-    sum += *cell->value;
-    below += (value - cell->interval->low) * (value - cell->interval->low);
-    above += (cell->interval->high - value) * (cell->interval->high - value);
-  }
   const auto count = static_cast<double>(cells.size());
+  std::vector<WeightedCell> weighted;
+  for (const Cell* cell : cells) weighted.push_back({cell, 1.0 / count});
+  const auto bounds = BoundsOfMean(weighted);
+  if (!bounds.has_value()) return std::nullopt;
+  Rational sum;
+  for (const Cell* cell : cells) sum += *cell->value;
   const Rational mean = sum / Rational(static_cast<int64_t>(cells.size()));
-  const double percent = 100 * mean.ToDouble();
-  return FigureValue{.percent = percent,
-                     .low = std::max(0.0, percent - 100 * std::sqrt(below) / count),
-                     .high = std::min(100.0, percent + 100 * std::sqrt(above) / count),
+  return FigureValue{.percent = 100 * mean.ToDouble(),
+                     .low = 100 * bounds->low,
+                     .high = 100 * bounds->high,
                      .label = Percent(mean, 1)};
 }
 

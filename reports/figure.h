@@ -1,9 +1,8 @@
 // figure.h: a sweep as a figure value: panels of bars or lines with error bars, ready to be drawn (render_svg.h).
 //
 // Pure: equal snapshots give equal figures. Thread: any. Error bars are 95 % intervals: a cell's own (aggregate.h), and
-// of a mean over cells those combined as variance estimates are (MOVER: Zou and Donner 2008, "Construction of
-// confidence limits about effect measures"): the sides' squared widths add up, each side by itself. Errors:
-// InvalidArgument when the sweep has nothing of the kind that is asked for; says what is missing.
+// of a mean over cells their BoundsOfMean. Errors: InvalidArgument when the sweep has nothing of the kind that is asked
+// for; says what is missing.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include "common/digest.h"
 #include "common/errors.h"
+#include "common/text.h"
 #include "reports/score_csv.h"
 
 namespace iha::reports {
@@ -15,7 +16,8 @@ absl::StatusOr<std::vector<ImportedRow>> ImportCsv(std::string_view text, std::s
   if (!csv.ok()) return Annotate(csv.status(), where);
   std::set<std::string> headers;
   for (const std::string& header : csv->metrics) {
-    if (!headers.insert(header).second) return InvalidArgument("{}: column \"{}\" appears twice", where, header);
+    if (!headers.insert(header).second)
+      return InvalidArgument("{}: column \"{}\" appears twice", where, TerminalSafe(header, 80));
   }
   const std::string source = fmt::format("CSV file {}", Sha256Of(text).Hex().substr(0, 16));
   std::vector<ImportedRow> rows;
@@ -30,7 +32,7 @@ absl::StatusOr<std::vector<ImportedRow>> ImportCsv(std::string_view text, std::s
       const std::optional<scoring::Rational>& value = csv->values[m][c];
       if (value.has_value() && (value->Sign() < 0 || *value > scoring::Rational(100))) {
         return InvalidArgument("{}: row {} ({}), column {}: {} is no percentage between 0 and 100", where, m + 1,
-                               row.model, csv->metrics[c], csv->text[m][c]);
+                               TerminalSafe(row.model, 80), TerminalSafe(csv->metrics[c], 80), csv->text[m][c]);
       }
       row.values.push_back({.column = csv->metrics[c],
                             .benchmark = "",
@@ -56,8 +58,8 @@ absl::StatusOr<std::vector<ImportedRow>> MergedRows(std::vector<ImportedRow> row
       const bool twice = std::any_of(known->values.begin(), known->values.end(),
                                      [&](const ImportedValue& other) { return other.column == value.column; });
       if (twice) {
-        return InvalidArgument("imported row \"{}\": column \"{}\" comes from {} and from {}", row.model, value.column,
-                               known->source, row.source);
+        return InvalidArgument("imported row \"{}\": column \"{}\" comes from {} and from {}",
+                               TerminalSafe(row.model, 80), TerminalSafe(value.column, 80), known->source, row.source);
       }
       known->values.push_back(std::move(value));
     }

@@ -10,6 +10,7 @@
 #include "common/errors.h"
 #include "common/json.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace iha::reports {
 namespace {
@@ -185,7 +186,8 @@ absl::Status AddLine(std::string_view text, const std::string& here, GradesByNam
     const std::optional<Rational> value = grade.is_boolean() ? Rational(grade.get<bool>() ? 1 : 0) : NumberOf(grade);
     Grades& grades = all[{metric, filter}];
     if (!grades.documents.insert(*document).second) {
-      return InvalidArgument("{}: doc_id {} has a second {} with filter {}", here, *document, metric, filter);
+      return InvalidArgument("{}: doc_id {} has a second {} with filter {}", here, *document, TerminalSafe(metric, 80),
+                             TerminalSafe(filter, 80));
     }
     if (!value.has_value() || value->Sign() < 0 || *value > Rational(1)) {
       if (!grades.no_share.has_value()) grades.no_share = *document;
@@ -225,7 +227,7 @@ absl::StatusOr<ImportedRow> ImportLmEvalResults(std::string_view text, std::stri
   row.model = ModelOf(file);
   std::string tasks;
   for (const auto& [task, numbers] : results.items()) {
-    if (!numbers.is_object()) return InvalidArgument("{}: results.{} is no object", where, task);
+    if (!numbers.is_object()) return InvalidArgument("{}: results.{} is no object", where, TerminalSafe(task, 80));
     AddTask(file, task, numbers, row);
     tasks += (tasks.empty() ? "" : "; ") + TaskSource(file, task);
   }
@@ -258,7 +260,8 @@ absl::StatusOr<ImportedRow> ImportLmEvalSamples(std::string_view text, const std
   for (const auto& [key, grades] : all) {
     if (grades.scores.size() != items) {
       return InvalidArgument("{}: {} documents have {} with filter {}, {} have {} with filter {}", where,
-                             grades.scores.size(), key.first, key.second, items, first.first, first.second);
+                             grades.scores.size(), TerminalSafe(key.first, 80), TerminalSafe(key.second, 80), items,
+                             TerminalSafe(first.first, 80), TerminalSafe(first.second, 80));
     }
     ImportedValue value = ValueOf(task, key.first, key.second, grades.sum / Rational(static_cast<int64_t>(items)));
     const bool whole =

@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "reports/csv.h"
 #include "reports/score_csv.h"
 
@@ -23,7 +24,8 @@ absl::StatusOr<std::string> RankCsv(std::string_view csv, const std::string& bas
   IHA_ASSIGN_OR_RETURN(const ScoreCsv s, ParseScoreCsv(csv));
   const auto at = std::find(s.models.begin(), s.models.end(), baseline);
   if (at == s.models.end()) {
-    return InvalidArgument("--baseline \"{}\": no such row; the file has {}", baseline, fmt::join(s.models, ", "));
+    return InvalidArgument("--baseline \"{}\": no such row; the file has {}", baseline,
+                           TerminalSafe(fmt::format("{}", fmt::join(s.models, ", "))));
   }
   const size_t base = static_cast<size_t>(at - s.models.begin());
   const auto averages = AverageRanks(s.values);

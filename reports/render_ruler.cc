@@ -27,8 +27,16 @@ std::string LengthHeader(const RulerSummary& summary, size_t i) {
   return fmt::format("{} ({} task{})", summary.lengths[i], summary.tasks[i], summary.tasks[i] == 1 ? "" : "s");
 }
 
-std::string MarkedPercent(const scoring::Rational& value, bool complete) {
-  return Percent(value, kDecimals) + (complete ? "" : "*");
+// "71.88 [60.1, 80.2]", or with a * instead where it is of a part.
+std::string MeanText(const scoring::Rational& value, bool complete, const std::optional<Bounds>& bounds) {
+  const std::string text = Percent(value, kDecimals) + (complete ? "" : "*");
+  if (!bounds.has_value()) return text;
+  return fmt::format("{} [{:.1f}, {:.1f}]", text, 100 * bounds->low, 100 * bounds->high);
+}
+
+Json BoundsJson(const std::optional<Bounds>& bounds) {
+  if (!bounds.has_value()) return nullptr;
+  return {{"low", bounds->low}, {"high", bounds->high}, {"level", 0.95}};
 }
 
 std::string EffectiveText(const scoring::RulerMeans& means) {
@@ -38,18 +46,19 @@ std::string EffectiveText(const scoring::RulerMeans& means) {
 std::vector<std::string> TextsOf(const std::string& model, const RulerRowSummary& row) {
   std::vector<std::string> texts = {model};
   for (const RulerLength& length : row.lengths) {
-    texts.push_back(length.mean.has_value() ? MarkedPercent(*length.mean, length.complete) : "–");
+    texts.push_back(length.mean.has_value() ? MeanText(*length.mean, length.complete, length.bounds) : "–");
   }
   for (size_t i = 0; i < std::size(kMeans); i++) {
-    texts.push_back(row.means.has_value() ? MarkedPercent(MeanAt(*row.means, i), row.complete) : "–");
+    texts.push_back(row.means.has_value() ? MeanText(MeanAt(*row.means, i), row.complete, row.bounds[i]) : "–");
   }
   texts.push_back(row.means.has_value() ? EffectiveText(*row.means) : "–");
   return texts;
 }
 
+// What stands behind the model's name is ours.
 std::string MarkdownLine(const std::vector<std::string>& texts) {
   std::string out = "|";
-  for (const std::string& text : texts) out += fmt::format(" {} |", MarkdownText(text));
+  for (size_t i = 0; i < texts.size(); i++) out += fmt::format(" {} |", i == 0 ? MarkdownText(texts[i]) : texts[i]);
   return out + "\n";
 }
 
@@ -92,8 +101,11 @@ std::vector<std::string> RulerCsvHeaders(const Table& table) {
   std::vector<std::string> headers;
   for (size_t s = 0; s < table.ruler.size(); s++) {
     const std::string prefix = CsvPrefix(table, s);
-    for (const int64_t length : table.ruler[s].lengths) headers.push_back(fmt::format("{}@{} mean", prefix, length));
-    for (const char* mean : kMeans) headers.push_back(fmt::format("{} {}", prefix, mean));
+    const auto add = [&](const std::string& mean) {
+      for (const char* part : {"", " low", " high"}) headers.push_back(mean + part);
+    };
+    for (const int64_t length : table.ruler[s].lengths) add(fmt::format("{}@{} mean", prefix, length));
+    for (const char* mean : kMeans) add(fmt::format("{} {}", prefix, mean));
     headers.push_back(prefix + " effective length");
   }
   return headers;
@@ -101,17 +113,21 @@ std::vector<std::string> RulerCsvHeaders(const Table& table) {
 
 std::vector<std::string> RulerCsvFields(const Table& table, size_t row) {
   std::vector<std::string> fields;
-  const auto add = [&](const scoring::Rational* value) {
+  const auto add = [&](const scoring::Rational* value, const std::optional<Bounds>& bounds) {
     fields.push_back(value == nullptr ? "" : Percent(*value, kDecimals));
+    fields.push_back(bounds.has_value() ? fmt::format("{:.4f}", 100 * bounds->low) : "");
+    fields.push_back(bounds.has_value() ? fmt::format("{:.4f}", 100 * bounds->high) : "");
   };
   for (const RulerSummary& summary : table.ruler) {
     const RulerRowSummary none;
     const RulerRowSummary& values = row < summary.rows.size() ? summary.rows[row] : none;
     for (size_t i = 0; i < summary.lengths.size(); i++) {
       const bool known = i < values.lengths.size() && values.lengths[i].mean.has_value();
-      add(known ? &*values.lengths[i].mean : nullptr);
+      add(known ? &*values.lengths[i].mean : nullptr, known ? values.lengths[i].bounds : std::nullopt);
     }
-    for (size_t i = 0; i < std::size(kMeans); i++) add(values.means.has_value() ? &MeanAt(*values.means, i) : nullptr);
+    for (size_t i = 0; i < std::size(kMeans); i++) {
+      add(values.means.has_value() ? &MeanAt(*values.means, i) : nullptr, values.bounds[i]);
+    }
     const bool effective = values.means.has_value() && values.means->effective_length.has_value();
     fields.push_back(effective ? fmt::format("{}", *values.means->effective_length) : "");
   }
@@ -127,12 +143,14 @@ Json RulerJson(const Table& table) {
       Json lengths = Json::array();
       for (const RulerLength& length : row.lengths) {
         lengths.push_back({{"mean", length.mean.has_value() ? Json(length.mean->ToDouble()) : Json(nullptr)},
+                           {"interval", BoundsJson(length.bounds)},
                            {"complete", length.complete}});
       }
       Json out = {{"model", table.rows[m].model}, {"lengths", std::move(lengths)}, {"complete", row.complete}};
       const char* const keys[] = {"average", "weighted_increasing", "weighted_decreasing"};
       for (size_t i = 0; i < std::size(keys); i++) {
         out[keys[i]] = row.means.has_value() ? Json(MeanAt(*row.means, i).ToDouble()) : Json(nullptr);
+        out[fmt::format("{}_interval", keys[i])] = BoundsJson(row.bounds[i]);
       }
       const bool effective = row.means.has_value() && row.means->effective_length.has_value();
       out["effective_length"] = effective ? Json(*row.means->effective_length) : Json(nullptr);

@@ -27,16 +27,41 @@ std::optional<std::string> SettingOf(const SweepEntry& entry) {
 // Entries of one setting, by length.
 using ByLength = std::map<int64_t, std::vector<size_t>>;
 
+// The cells of one length, which have `share` of a mean together.
+std::vector<WeightedCell> Weighted(const std::vector<size_t>& entries, const std::vector<Cell>& cells, double share) {
+  std::vector<WeightedCell> weighted;
+  for (const size_t e : entries) weighted.push_back({&cells[e], share / static_cast<double>(entries.size())});
+  return weighted;
+}
+
 RulerLength MeanOf(const std::vector<size_t>& entries, const std::vector<Cell>& cells) {
-  RulerLength length{.mean = std::nullopt, .complete = true};
+  RulerLength length{.mean = std::nullopt, .bounds = std::nullopt, .complete = true};
   Rational sum;
   for (const size_t e : entries) {
-    if (!cells[e].value.has_value()) return {.mean = std::nullopt, .complete = false};
+    if (!cells[e].value.has_value()) return {.mean = std::nullopt, .bounds = std::nullopt, .complete = false};
     sum += *cells[e].value;
     length.complete = length.complete && cells[e].complete();
   }
   length.mean = sum / Rational(static_cast<int64_t>(entries.size()));
+  length.bounds = BoundsOfMean(Weighted(entries, cells, 1.0));
   return length;
+}
+
+// Weights as in scoring::RulerMeansOf, of lengths from the shortest on.
+void FillBounds(const ByLength& by_length, const std::vector<Cell>& cells, RulerRowSummary& row) {
+  const auto count = static_cast<double>(by_length.size());
+  const double weights = count * (count + 1) / 2;
+  std::array<std::vector<WeightedCell>, 3> parts;
+  double place = 0;
+  for (const auto& [length, entries] : by_length) {
+    const double shares[] = {1 / count, (place + 1) / weights, (count - place) / weights};
+    for (size_t i = 0; i < parts.size(); i++) {
+      const std::vector<WeightedCell> more = Weighted(entries, cells, shares[i]);
+      parts[i].insert(parts[i].end(), more.begin(), more.end());
+    }
+    place += 1;
+  }
+  for (size_t i = 0; i < parts.size(); i++) row.bounds[i] = BoundsOfMean(parts[i]);
 }
 
 RulerRowSummary RowOf(const ByLength& by_length, const std::vector<Cell>& cells) {
@@ -49,6 +74,7 @@ RulerRowSummary RowOf(const ByLength& by_length, const std::vector<Cell>& cells)
     if (row.lengths.back().mean.has_value()) means.push_back({.length = length, .mean = *row.lengths.back().mean});
   }
   if (means.size() == by_length.size()) row.means = scoring::RulerMeansOf(means);
+  FillBounds(by_length, cells, row);
   return row;
 }
 

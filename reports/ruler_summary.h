@@ -6,6 +6,7 @@
 // when each of their cells is.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,12 +20,15 @@ namespace iha::reports {
 
 struct RulerLength {
   std::optional<scoring::Rational> mean;  // in [0, 1]
+  std::optional<Bounds> bounds;           // of a complete mean
   bool complete = false;
 };
 
 struct RulerRowSummary {
   std::vector<RulerLength> lengths;          // one for each of RulerSummary::lengths
   std::optional<scoring::RulerMeans> means;  // once every length has a mean
+  // Of means that are complete: average, weighted_increasing, weighted_decreasing.
+  std::array<std::optional<Bounds>, 3> bounds;
   bool complete = false;
 };
 

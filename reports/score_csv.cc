@@ -4,6 +4,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "reports/csv.h"
 
 namespace iha::reports {
@@ -16,6 +17,9 @@ std::string Trimmed(const std::string& text) {
   if (begin == std::string::npos) return "";
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
+
+// A field in a message of one line; within quotes it may hold line ends.
+std::string Named(const std::string& field) { return TerminalSafe(field, 80); }
 
 int DecimalsOf(const std::string& number) {
   const size_t point = number.find('.');
@@ -38,10 +42,11 @@ absl::StatusOr<ScoreCsv> ParseScoreCsv(std::string_view csv) {
   std::set<std::string> seen;
   for (size_t r = 1; r < rows.size(); r++) {
     if (rows[r].size() != rows[0].size()) {
-      return InvalidArgument("row {} ({}): {} fields, expected {} as in the header", r, rows[r][0], rows[r].size(),
-                             rows[0].size());
+      return InvalidArgument("row {} ({}): {} fields, expected {} as in the header", r, Named(rows[r][0]),
+                             rows[r].size(), rows[0].size());
     }
-    if (!seen.insert(rows[r][0]).second) return InvalidArgument("row {}: model \"{}\" appears twice", r, rows[r][0]);
+    if (!seen.insert(rows[r][0]).second)
+      return InvalidArgument("row {}: model \"{}\" appears twice", r, Named(rows[r][0]));
     scores.models.push_back(rows[r][0]);
     scores.text.emplace_back(rows[r].begin() + 1, rows[r].end());
     auto& values = scores.values.emplace_back();
@@ -54,8 +59,8 @@ absl::StatusOr<ScoreCsv> ParseScoreCsv(std::string_view csv) {
       std::optional<Rational> value = Rational::ParseDecimal(text);
       if (!value.has_value()) {
         return InvalidArgument(
-            "row {} ({}), column {}: \"{}\" is not a decimal number; leave the field empty if missing", r, rows[r][0],
-            scores.metrics[c], text);
+            "row {} ({}), column {}: \"{}\" is not a decimal number; leave the field empty if missing", r,
+            Named(rows[r][0]), Named(scores.metrics[c]), Named(text));
       }
       values.emplace_back(*std::move(value));
       scores.decimals[c] = std::max(scores.decimals[c], DecimalsOf(text));

@@ -7,6 +7,7 @@
 
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "reports/layout.h"
 #include "reports/ranks.h"
 #include "reports/ruler_notes.h"
@@ -24,7 +25,8 @@ absl::StatusOr<size_t> BaselineRow(const std::vector<std::string>& rows, const s
   if (wanted.empty()) return 0;
   const auto at = std::find(rows.begin(), rows.end(), wanted);
   if (at != rows.end()) return static_cast<size_t>(at - rows.begin());
-  return InvalidArgument("--baseline \"{}\": no such row; the table has {}", wanted, fmt::join(rows, ", "));
+  return InvalidArgument("--baseline \"{}\": no such row; the table has {}", wanted,
+                         TerminalSafe(fmt::format("{}", fmt::join(rows, ", "))));
 }
 
 std::vector<std::string> NamesOf(const SweepSpec& spec) {
@@ -157,7 +159,7 @@ absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& import
         std::any_of(table.rows.begin(), table.rows.end(), [&](const TableRow& row) { return row.model == from.model; });
     if (taken) {
       return InvalidArgument("imported row \"{}\": the table has a row of that name; name it anew (--import NAME=FILE)",
-                             from.model);
+                             TerminalSafe(from.model, 80));
     }
     TableRow row;
     row.model = from.model;

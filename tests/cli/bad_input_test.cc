@@ -208,6 +208,16 @@ TEST_F(BadInput, UnknownNamesAreUsageErrorsOnTheCommandLineOnly) {
   Expect(sweep(R"("gsm8k_demo", "gsm8k_demo")"), 3, "benchmarks[1] (gsm8k_demo): equal to benchmarks[0]");
 }
 
+TEST_F(BadInput, ScoresAreReadOrRefusedByRowAndColumn) {
+  Expect({"iha-eval", "rank", "--baseline", "x", "--json", "-"}, 3, "-: --json: column \"a\" appears twice",
+         "m,a,a\nx,1,2\n");
+  Expect({"iha-eval", "rank", "--baseline", "x", "-"}, 3, "-: row 1 (x), column a: \"nan\" is not a decimal number",
+         "m,a\nx,nan\n");
+  Write("old.csv", "m,a\nx,250\n");
+  Expect({"iha-eval", "table", "--import", Path("old.csv")}, 3,
+         "row 1 (x), column a: 250 is no percentage between 0 and 100");
+}
+
 TEST_F(BadInput, SweepFilesNameThePlace) {
   Write("broken.json", "{\"version\": 1,");
   Expect({"iha-eval", "run", "--sweep", Path("broken.json")}, 3, "broken.json:1:15: JSON ends too early");

@@ -23,7 +23,6 @@ void RequireOneLine(const absl::Status& status) {
   Require(!status.message().empty() && status.message().find('\n') == absl::string_view::npos);
 }
 
-// A value outside [0, 1] may only come from a CSV, which holds whatever was printed.
 void RequireShares(const ImportedRow& row) {
   for (const auto& value : row.values) {
     if (!value.value.has_value()) continue;
@@ -50,6 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<ImportedRow> all;
   if (auto rows = iha::reports::ImportCsv(text, "fuzz"); rows.ok()) {
+    for (const ImportedRow& row : *rows) RequireShares(row);
     if (!rows->empty()) Show(*rows);
   } else {
     RequireOneLine(rows.status());

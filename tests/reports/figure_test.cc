@@ -161,6 +161,14 @@ TEST(RenderSvg, FortyModelsAreToldApart) {
   EXPECT_EQ(patterns.size(), 40u);
   EXPECT_THAT(bars, Not(HasSubstr("width=\"-")));
   EXPECT_THAT(bars, HasSubstr("url(#p39)"));
+  // Markers have an inside, which shows their colour.
+  const std::string lines = RenderSvg(*LengthFigure(RulerSweep(kCells, right)));
+  EXPECT_THAT(lines, Not(HasSubstr("<path d=\"M-4 -4 4 4")));
+  std::set<std::string> markers;
+  for (size_t at = lines.find("<g transform="); at != std::string::npos; at = lines.find("<g transform=", at + 1)) {
+    markers.insert(lines.substr(lines.find("fill=", at), lines.find("</g>", at) - lines.find("fill=", at)));
+  }
+  EXPECT_EQ(markers.size(), 40u);
 }
 
 TEST(RenderSvg, APanelWithNothingCompleteSaysSo) {

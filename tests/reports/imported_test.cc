@@ -166,6 +166,8 @@ TEST(Imported, NamesWhatIsWrong) {
               HasSubstr("old.csv: row 2 (y), column a: 100.5 is no percentage between 0 and 100"));
   EXPECT_THAT(refused("m,a\nx,-1\n"), HasSubstr("-1 is no percentage"));
   EXPECT_THAT(refused("m,a\nx,1e400\n"), HasSubstr("1e400 is no percentage"));
+  EXPECT_THAT(refused("m,a\n\"x\ny\",1,2\n"), HasSubstr("row 1 (x\\ny): 3 fields"));
+  EXPECT_THAT(refused("m,\"a\nb\"\nx,one\n"), HasSubstr("column a\\nb: \"one\""));
   EXPECT_THAT(refused("m,a\nx,1\n ,2\n"), HasSubstr("old.csv: row 2 has no name"));
   const auto rows = ImportCsv("m,a\nmodel|0,1\n", "old.csv").value();
   EXPECT_THAT(std::string(BuildTable(TwoModels({{1, 0, 0, 0}}), {}, rows).status().message()),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "reports/render.h"
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -79,17 +81,46 @@ TEST(RulerSummary, LengthsAreMeansOfTasksAndTheirAveragesAreWeighted) {
   EXPECT_EQ(row.means->effective_length, 8192);
 }
 
+// Items of different cells are independent: the squared widths of the weighted cells add up, each side by itself.
+TEST(RulerSummary, MeansHaveIntervalsOfTheirCells) {
+  const std::vector<int> half = {8, 0, 8, 0, 8, 0, 8, 0, 8, 0, 8, 0}, most = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 0};
+  Snapshot snapshot = SnapshotOf({EntryOf("vt", 4096), EntryOf("cwe", 4096), EntryOf("vt", 8192)}, {half, most, most});
+  const RulerRowSummary row = TableOf(snapshot).ruler[0].rows[0];
+  const auto below = [&](size_t job) {
+    const Cell cell = CellsOf(snapshot.jobs[job])[0];
+    return cell.value->ToDouble() - cell.interval->low;
+  };
+  const double short_mean = row.lengths[0].mean->ToDouble();
+  EXPECT_NEAR(row.lengths[0].bounds->low, short_mean - std::hypot(below(0), below(1)) / 2, 1e-12);
+  EXPECT_NEAR(row.lengths[1].bounds->low, 11.0 / 12 - below(2), 1e-12);
+  EXPECT_NEAR(row.bounds[0]->low, row.means->average.ToDouble() - std::hypot(below(0) / 4, below(1) / 4, below(2) / 2),
+              1e-12);
+  EXPECT_NEAR(row.bounds[1]->low,
+              row.means->weighted_increasing.ToDouble() - std::hypot(below(0) / 6, below(1) / 6, below(2) * 2 / 3),
+              1e-12);
+  EXPECT_NEAR(row.bounds[2]->low,
+              row.means->weighted_decreasing.ToDouble() - std::hypot(below(0) / 3, below(1) / 3, below(2) / 3), 1e-12);
+  snapshot.jobs[2].items.pop_back();
+  const RulerRowSummary part = TableOf(snapshot).ruler[0].rows[0];
+  EXPECT_TRUE(part.lengths[0].bounds.has_value());
+  EXPECT_FALSE(part.lengths[1].bounds.has_value());
+  EXPECT_FALSE(part.bounds[0].has_value());
+}
+
 TEST(RulerSummary, EveryFormatShowsThem) {
   const Table table = TableOf(TwoByTwo());
   const std::string markdown = RenderMarkdown(table);
   EXPECT_THAT(markdown, AllOf(HasSubstr("| ruler:vt@4096 |"), HasSubstr("| 4096 (2 tasks) | 8192 (2 tasks) | Avg |"),
-                              HasSubstr("| m\\|1 | 50.00 | 93.75 | 71.88 | 79.17 | 64.58 | 8192 |")));
+                              HasSubstr("| m\\|1 | 50.00 ["), HasSubstr("] | 8192 |")));
   const std::string csv = RenderCsv(table);
-  EXPECT_THAT(csv, HasSubstr(",ruler@4096 mean,ruler@8192 mean,ruler Avg,ruler wAvg inc,ruler wAvg dec,ruler effective "
-                             "length\n"));
-  EXPECT_THAT(csv, HasSubstr(",50.00,93.75,71.88,79.17,64.58,8192\n"));
+  EXPECT_THAT(csv, HasSubstr(",ruler@4096 mean,ruler@4096 mean low,ruler@4096 mean high,ruler@8192 mean,"));
+  EXPECT_THAT(csv, HasSubstr(",ruler wAvg dec,ruler wAvg dec low,ruler wAvg dec high,ruler effective length\n"));
+  EXPECT_THAT(csv, HasSubstr(",50.00,"));
+  EXPECT_THAT(csv, HasSubstr(",64.58,"));
+  EXPECT_THAT(csv, HasSubstr(",8192\n"));
   const auto json = nlohmann::json::parse(RenderJson(table));
   EXPECT_EQ(json["ruler"][0]["rows"][0]["average"], 23.0 / 32);
+  EXPECT_EQ(json["ruler"][0]["rows"][0]["average_interval"]["low"], table.ruler[0].rows[0].bounds[0]->low);
   EXPECT_EQ(json["ruler"][0]["rows"][0]["effective_length"], 8192);
   // Without RULER nothing of it is said.
   SweepEntry other = EntryOf("vt", 4096);
@@ -108,12 +139,13 @@ TEST(RulerSummary, WhatIsMissingIsNotAveragedOver) {
   EXPECT_TRUE(missing.lengths[0].complete);
   EXPECT_FALSE(missing.lengths[1].mean.has_value());
   EXPECT_FALSE(missing.means.has_value());
-  EXPECT_THAT(RenderMarkdown(TableOf(snapshot)), HasSubstr("| m\\|1 | 50.00 | – | – | – | – | – |"));
+  EXPECT_THAT(RenderMarkdown(TableOf(snapshot)),
+              ContainsRegex(R"(\| m\\\|1 \| 50\.00 \[[0-9., ]*\] \| – \| – \| – \| – \| – \|)"));
   // One item of two: the mean is of what there is, and marked.
   const Table part = TableOf(SnapshotOf({EntryOf("vt", 4096), EntryOf("cwe", 4096)}, {{8, -1}, {4, 4}}));
   EXPECT_EQ(part.ruler[0].rows[0].lengths[0].mean->ToString(), "3/4");
   EXPECT_FALSE(part.ruler[0].rows[0].complete);
-  EXPECT_THAT(RenderMarkdown(part), HasSubstr("| m\\|1 | 75.00\\* |"));
+  EXPECT_THAT(RenderMarkdown(part), HasSubstr("| m\\|1 | 75.00* |"));
 }
 
 TEST(RulerSummary, OtherSettingsAreAveragedAlone) {
@@ -181,11 +213,11 @@ TEST(RulerTables, StandInHtmlAndLatexToo) {
   const Table table = TableOf(SnapshotOf({EntryOf("vt", 4096), EntryOf("vt", 16384)}, {{8, 0}, {4, -1}}));
   const std::string html = Render(table, "html").value();
   EXPECT_THAT(html, HasSubstr("<h2>RULER, mean of the tasks at each length ("));
-  EXPECT_THAT(html,
-              HasSubstr("<th scope=\"row\"><bdi>m|1</bdi></th><td><bdi>50.00</bdi></td><td><bdi>50.00*</bdi></td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\"><bdi>m|1</bdi></th><td><bdi>50.00 ["));
+  EXPECT_THAT(html, HasSubstr("]</bdi></td><td><bdi>50.00*</bdi></td>"));
   EXPECT_THAT(html, HasSubstr("<span class=\"number\">50.00*†</span>"));
   const std::string latex = RenderLatex(table);
-  EXPECT_THAT(latex, HasSubstr("\nm\\textbar{}1 & 50.00 & 50.00{*} & "));
+  EXPECT_THAT(latex, ContainsRegex(R"(m\\textbar\{\}1 & 50\.00 \{\[\}[0-9., ]*\{\]\} & 50\.00\{\*\} & )"));
   EXPECT_THAT(latex, HasSubstr("50.00{*}\\textdagger{}"));
   EXPECT_THAT(latex, HasSubstr("& Effective length \\\\\n"));
 }
