@@ -61,7 +61,7 @@ std::variant<Sample, DeadEnd> DrawRow(Sampler& sampler, const Budget& budget, in
   }
   const std::string why = smallest == std::numeric_limits<int64_t>::max()
                               ? error
-                              : fmt::format("the shortest took {} tokens, {} to generate included; the length is {}",
+                              : fmt::format("the shortest took {} tokens, {} to generate included; it may take {}",
                                             smallest, budget.tokens_to_generate, budget.length);
   return DeadEnd{fmt::format("{} attempts at {} {} gave no row: {}", kMaxAttempts, used, unit, why)};
 }

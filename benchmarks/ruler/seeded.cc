@@ -7,7 +7,7 @@ namespace iha::benchmarks::ruler {
 
 absl::Status DoesNotFit(const TaskContext& context, int64_t tokens, int64_t size, std::string_view unit) {
   const int64_t least = tokens + context.task->tokens_to_generate + context.reserved;
-  return InvalidArgument("the smallest sample ({} {}) takes {} tokens, {} to generate included; the length is {}", size,
+  return InvalidArgument("the smallest sample ({} {}) takes {} tokens, {} to generate included; it may take {}", size,
                          unit, least, context.task->tokens_to_generate, context.length);
 }
 
