@@ -42,7 +42,7 @@ struct ShardRecord {
 struct NewShard {
   ItemRange range;
   int64_t estimated_tokens = 0;
-  int64_t turn = 0;  // smaller ones of the sweep are granted before, where it has an item_order
+  int64_t turn = 0;  // smaller ones of the sweep are granted before, over all its jobs; 0 without an item_order
 };
 struct NewJob {
   JobId id;

@@ -315,10 +315,23 @@ CREATE TABLE schema_changed (x INTEGER) STRICT;
 DROP TABLE schema_changed;
 )sql";
 
+// What a grant goes by, without a look into the specs. Open shards of a sweep with an item_order had it in their ids;
+// of the others the turn is 0. Finished ones are never granted again.
+constexpr const char* kTurns = R"sql(
+ALTER TABLE job ADD COLUMN benchmark TEXT NOT NULL DEFAULT '';
+UPDATE job SET benchmark = spec ->> '$.entry.benchmark';
+ALTER TABLE shard ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
+UPDATE shard SET turn = id WHERE state IN ('PENDING', 'LEASED') AND job IN
+  (SELECT j.id FROM job j JOIN sweep w ON w.id = j.sweep WHERE w.spec ->> '$.item_order' IS NOT NULL);
+DROP INDEX shard_pending;
+CREATE INDEX shard_next ON shard(job, turn, first_item, not_before_us) WHERE state = 'PENDING';
+)sql";
+
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
     {kWork, kResults, nullptr},     {kPermanent, nullptr, nullptr}, {kGroups, nullptr, nullptr},
     {kTelemetry, nullptr, nullptr}, {kViews, nullptr, nullptr},     {kMoreReasons, nullptr, nullptr},
+    {kTurns, nullptr, nullptr},
 };
 
 // 0 for an empty file.

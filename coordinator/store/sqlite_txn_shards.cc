@@ -72,20 +72,24 @@ ListOr<ShardRecord> SqliteTxn::LeasedShards() {
 
 MaybeOr<ShardId> SqliteTxn::PickShard(const GrantQuery& query) {
   // Offered digests must equal the bound ones: a worker with other weights is never granted the job.
-  // A sweep with an item_order has its shards' ids in that order, over all jobs.
+  // From one job with PENDING shards to the next by the index, and one look into it for the first shard of each:
+  // neither finished sweeps nor the shards behind the first cost anything.
   Statement q = db_.Query(
-      "WITH w AS MATERIALIZED"
-      " (SELECT id, ord, json_extract(spec, '$.item_order') IS NOT NULL AS ordered FROM sweep)"
-      " SELECT s.id FROM shard s JOIN job j ON j.id = s.job JOIN w ON w.id = j.sweep"
-      " JOIN model_binding b ON b.sweep = j.sweep AND b.model = j.model"
-      " JOIN model_offer o ON o.worker = ?1 AND o.model = j.model AND o.weights = b.weights"
+      "WITH RECURSIVE pending(job) AS ("
+      " SELECT (SELECT f.job FROM shard f INDEXED BY shard_next WHERE f.state = 'PENDING' ORDER BY f.job LIMIT 1)"
+      " UNION ALL"
+      " SELECT (SELECT n.job FROM shard n INDEXED BY shard_next WHERE n.state = 'PENDING' AND n.job > pending.job"
+      "         ORDER BY n.job LIMIT 1) FROM pending WHERE pending.job IS NOT NULL)"
+      " SELECT s.id FROM pending CROSS JOIN job j ON j.id = pending.job CROSS JOIN sweep w ON w.id = j.sweep"
+      " CROSS JOIN model_binding b ON b.sweep = j.sweep AND b.model = j.model"
+      " CROSS JOIN model_offer o ON o.worker = ?1 AND o.model = j.model AND o.weights = b.weights"
       "   AND o.tokenizer = b.tokenizer"
-      " JOIN json_each(?2) m ON m.value = j.model"
-      " WHERE s.state = 'PENDING' AND s.not_before_us <= ?3 AND j.cancel_requested = 0"
-      "   AND j.numerics_id IN (SELECT value FROM json_each(?4))"
-      "   AND (?5 IS NULL OR j.sweep = ?5)"
-      "   AND json_extract(j.spec, '$.entry.benchmark') NOT IN (SELECT value FROM json_each(?6))"
-      " ORDER BY m.key > 0, w.ord, CASE WHEN w.ordered THEN s.id ELSE 0 END, j.ord, s.first_item LIMIT 1");
+      " CROSS JOIN json_each(?2) m ON m.value = j.model"
+      " CROSS JOIN shard s ON s.id = (SELECT t.id FROM shard t INDEXED BY shard_next WHERE t.state = 'PENDING'"
+      "   AND t.job = j.id AND t.not_before_us <= ?3 ORDER BY t.turn, t.first_item LIMIT 1)"
+      " WHERE j.cancel_requested = 0 AND j.numerics_id IN (SELECT value FROM json_each(?4))"
+      "   AND (?5 IS NULL OR j.sweep = ?5) AND j.benchmark NOT IN (SELECT value FROM json_each(?6))"
+      " ORDER BY m.key > 0, w.ord, s.turn, j.ord LIMIT 1");
   q.Text(query.worker.value).Text(ToJson(query.models)).Time(query.now).Text(ToJson(query.numerics_ids));
   query.only.has_value() ? q.Id(query.only->digest) : q.Null();
   q.Text(ToJson(query.refused_benchmarks));
@@ -101,7 +105,7 @@ absl::StatusOr<OpenWork> SqliteTxn::FindOpenWork(const std::optional<SweepId>& o
   work.next_retry = absl::InfiniteFuture();
   Statement q = db_.Query(
       "SELECT j.model, min(CASE WHEN s.state = 'PENDING' THEN s.not_before_us END),"
-      "  max(json_extract(j.spec, '$.entry.benchmark') NOT IN (SELECT value FROM json_each(?2))) FROM shard s"
+      "  max(j.benchmark NOT IN (SELECT value FROM json_each(?2))) FROM shard s"
       " JOIN job j ON j.id = s.job WHERE s.state IN ('PENDING', 'LEASED') AND (?1 IS NULL OR j.sweep = ?1)"
       " GROUP BY j.model ORDER BY j.model");
   only.has_value() ? q.Id(only->digest) : q.Null();
@@ -188,7 +192,10 @@ absl::Status SqliteTxn::MoveShard(const ShardRecord& shard, ShardState to, absl:
 }
 
 absl::Status SqliteTxn::InsertChild(const ShardRecord& parent, const NewShard& child) {
-  return db_.Query("INSERT INTO shard(job, first_item, end_item, estimated_tokens, parent) VALUES(?, ?, ?, ?, ?)")
+  return db_
+      .Query(
+          "INSERT INTO shard(job, first_item, end_item, estimated_tokens, turn, parent)"
+          " SELECT ?1, ?2, ?3, ?4, turn, id FROM shard WHERE id = ?5")
       .Id(parent.job.digest)
       .Int(child.range.begin)
       .Int(child.range.end)

@@ -1,6 +1,4 @@
 // Sweeps, jobs and meta.
-#include <algorithm>
-
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "coordinator/store/spec_json.h"
@@ -126,32 +124,30 @@ absl::Status SqliteTxn::InsertSweep(const SweepRecord& sweep, const std::vector<
                           .Text(ToJson(sweep.spec))
                           .Time(sweep.submitted)
                           .Run());
-  std::vector<std::pair<const NewJob*, const NewShard*>> shards;
   for (const NewJob& job : jobs) {
-    IHA_RETURN_IF_ERROR(db_.Query("INSERT INTO job(id, sweep, model_index, entry_index, spec, model, numerics_id,"
-                                  " grader_version, items) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")
+    IHA_RETURN_IF_ERROR(db_.Query("INSERT INTO job(id, sweep, model_index, entry_index, spec, model, benchmark,"
+                                  " numerics_id, grader_version, items) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
                             .Id(job.id.digest)
                             .Id(job.spec.sweep.digest)
                             .Int(job.spec.model_index)
                             .Int(job.spec.entry_index)
                             .Text(ToJson(job.spec))
                             .Text(job.spec.model.name)
+                            .Text(job.spec.entry.benchmark.name)
                             .Text(job.spec.numerics_id)
                             .Text(job.spec.grader_version)
                             .Int(job.spec.items)
                             .Run());
-    for (const NewShard& shard : job.shards) shards.emplace_back(&job, &shard);
-  }
-  // Ids grow with the turns: PickShard goes by them.
-  std::stable_sort(shards.begin(), shards.end(),
-                   [](const auto& a, const auto& b) { return a.second->turn < b.second->turn; });
-  for (const auto& [job, shard] : shards) {
-    IHA_RETURN_IF_ERROR(db_.Query("INSERT INTO shard(job, first_item, end_item, estimated_tokens) VALUES(?, ?, ?, ?)")
-                            .Id(job->id.digest)
-                            .Int(shard->range.begin)
-                            .Int(shard->range.end)
-                            .Int(shard->estimated_tokens)
-                            .Run());
+    for (const NewShard& shard : job.shards) {
+      IHA_RETURN_IF_ERROR(
+          db_.Query("INSERT INTO shard(job, first_item, end_item, estimated_tokens, turn) VALUES(?, ?, ?, ?, ?)")
+              .Id(job.id.digest)
+              .Int(shard.range.begin)
+              .Int(shard.range.end)
+              .Int(shard.estimated_tokens)
+              .Int(shard.turn)
+              .Run());
+    }
   }
   return absl::OkStatus();
 }

@@ -5,11 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
 #include "common/errors.h"
+#include "common/rng.h"
+#include "common/status_macros.h"
 #include "coordinator/store/backup.h"
+#include "tests/coordinator/sim_world.h"
 #include "tests/coordinator/store_fixture.h"
 
 namespace iha::coordinator {
@@ -145,6 +149,12 @@ void Execute(const std::string& path, const std::string& sql) {
   sqlite3_close(raw);
 }
 
+// What the seventh version added is taken out again.
+constexpr const char* kBackToSix =
+    "DROP INDEX shard_next; CREATE INDEX shard_pending ON shard(job) WHERE state = 'PENDING'; "
+    "ALTER TABLE shard DROP COLUMN turn; ALTER TABLE job DROP COLUMN benchmark; "
+    "UPDATE meta SET value = '6' WHERE key = 'schema_version';";
+
 TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
   const TempDb db;
   AttemptRecord attempt{.shard = ShardId{1},
@@ -158,7 +168,7 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
     StoreFixture fixture(db.path());
     ASSERT_TRUE(fixture.store().Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
   }
-  // What the later migrations added is taken out again.
+  Execute(db.path(), kBackToSix);
   Execute(db.path(),
           "DROP VIEW v_cell; DROP VIEW v_item; DROP VIEW v_sample; DROP VIEW v_job; DROP VIEW v_unscored; "
           "ALTER TABLE attempt DROP COLUMN permanent; ALTER TABLE grade DROP COLUMN same_as; DROP TABLE telemetry_op; "
@@ -223,6 +233,7 @@ TEST(StoreFile, AFileOfTheFifthSchemaTakesTheNewReasonsAndKeepsItsItems) {
     ASSERT_TRUE(Insert(fixture.store(), job, NotRun(0, Unscored::kUndefined)).ok());
   }
   fresh = SchemaOf(db.path());
+  Execute(db.path(), kBackToSix);
   Execute(db.path(),
           "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'BETWEEN 0 AND 9', 'BETWEEN 0 AND "
           "7'); PRAGMA writable_schema = RESET; UPDATE meta SET value = '5' WHERE key = 'schema_version'");
@@ -259,6 +270,62 @@ TEST(StoreFile, AFileOfTheFifthSchemaTakesTheNewReasonsAndKeepsItsItems) {
                     .ok());
   }
   EXPECT_EQ(SchemaOf(db.path()), fresh) << "a migrated file is no other than a new one";
+}
+
+// Version 6 had the turns of a sweep with an item_order in its shards' ids, and a job's benchmark in its spec alone.
+TEST(StoreFile, AFileOfTheSixthSchemaKeepsTheOrderOfItsItems) {
+  constexpr int64_t kItems = 20;
+  const TempDb db;
+  SweepSpec spec = SimSweep(kItems, 1, 4);
+  spec.item_order = 7;
+  auto plan = Plan(spec, SimOpener());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<NewShard>& shards = plan->jobs[0].shards;
+  std::sort(shards.begin(), shards.end(), [](const NewShard& a, const NewShard& b) { return a.turn < b.turn; });
+  const ModelBinding model{
+      .sweep = plan->id, .model = "m", .weights = SimWeights("A"), .tokenizer = SimTokenizer(), .context_tokens = 9};
+  {
+    auto store = OpenSqliteStore({.path = db.path()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    const absl::Status stored = (*store)->Write([&](WriteTxn& txn) -> absl::Status {
+      IHA_RETURN_IF_ERROR(
+          txn.InsertSweep({.id = plan->id, .spec = plan->spec, .submitted = absl::UnixEpoch()}, plan->jobs));
+      IHA_RETURN_IF_ERROR(
+          txn.UpsertWorker({.id = {"w"}, .incarnation = 1, .numerics_ids = {}, .description = "", .blamed = ""}));
+      IHA_RETURN_IF_ERROR(txn.BindModel(model));
+      return txn.RecordOffer({"w"}, model);
+    });
+    ASSERT_TRUE(stored.ok()) << stored;
+  }
+  const std::vector<std::string> fresh = SchemaOf(db.path());
+  Execute(db.path(), kBackToSix);
+  ASSERT_NE(SchemaOf(db.path()), fresh);
+  auto store = OpenSqliteStore({.path = db.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(SchemaOf(db.path()), fresh);
+  std::vector<int64_t> granted;
+  const absl::Status picked = (*store)->Write([&](WriteTxn& txn) -> absl::Status {
+    granted.clear();
+    GrantQuery query{.worker = {"w"},
+                     .models = {"m"},
+                     .numerics_ids = {spec.numerics.Id()},
+                     .now = absl::UnixEpoch(),
+                     .only = std::nullopt,
+                     .refused_benchmarks = {"sim"}};
+    IHA_ASSIGN_OR_RETURN(const auto none, txn.PickShard(query));
+    EXPECT_FALSE(none.has_value());
+    query.refused_benchmarks.clear();
+    for (int64_t i = 0; i < kItems; ++i) {
+      IHA_ASSIGN_OR_RETURN(const auto id, txn.PickShard(query));
+      if (!id.has_value()) return absl::NotFoundError("shard");
+      IHA_ASSIGN_OR_RETURN(const auto shard, txn.FindShard(*id));
+      granted.push_back(shard->range.begin);
+      IHA_RETURN_IF_ERROR(txn.GrantShard(*shard, {.incarnation = 1, .epoch = 1}, {"w"}));
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(picked.ok()) << picked;
+  EXPECT_EQ(granted, SeededOrder(7, kItems));
 }
 
 }  // namespace
