@@ -29,28 +29,8 @@ class SequentialRun : public testing::TwoModels {
   }
   std::vector<std::string> Command(const std::string& model, const std::string& db,
                                    const std::vector<std::string>& more = {}, const std::string& margin = "10") const {
-    std::vector<std::string> argv = {"iha-eval",
-                                     "run",
-                                     "--model",
-                                     Path(model),
-                                     "--bench",
-                                     "jsonl:" + Path("q.jsonl"),
-                                     "--max-new-tokens",
-                                     "12",
-                                     "--numerics",
-                                     "fake",
-                                     "--threads",
-                                     "1",
-                                     "--sequential-gate",
-                                     alpha_,
-                                     "--margin",
-                                     margin,
-                                     "--json",
-                                     "--quiet",
-                                     "--db",
-                                     Path(db),
-                                     "--out",
-                                     Path(db + ".out")};
+    std::vector<std::string> argv = RunOf({model}, "q", db, db + ".out");
+    argv.insert(argv.end(), {"--sequential-gate", alpha_, "--margin", margin, "--json"});
     argv.insert(argv.end(), more.begin(), more.end());
     return argv;
   }
@@ -148,7 +128,7 @@ TEST_F(SequentialRun, RefusesBeforeAnythingIsStored) {
   const RunResult list = RunProgram({"iha-eval", "list", "--db", Path("no.db"), "--json"});
   EXPECT_EQ(list.out, "") << list.err;
   std::vector<std::string> argv = Command("alpha", "no.db");
-  argv[13] = "absent.json";
+  *std::find(argv.begin(), argv.end(), alpha_) = "absent.json";
   Refuses(RunProgram(argv), 3, "--sequential-gate (no file of that name): found \"absent.json\"");
   // What only a gate needs is no flag of a run without one.
   Refuses(RunProgram({"iha-eval", "run", "--model", Path("alpha"), "--bench", "gsm8k_demo", "--alpha", "0.1"}), 2,

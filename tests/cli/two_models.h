@@ -30,28 +30,20 @@ class TwoModels : public ::testing::Test {
   std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
   std::string Read(const std::string& name) const { return ReadFile(Path(name)).value_or("(unreadable)"); }
 
+  // `iha-eval run` of some of the models over the rows of FILE.jsonl.
+  std::vector<std::string> RunOf(const std::vector<std::string>& models, const std::string& file, const std::string& db,
+                                 const std::string& out, const std::string& options = "") const {
+    std::vector<std::string> argv = {"iha-eval", "run", "--bench", "jsonl:" + Path(file + ".jsonl") + options};
+    for (const std::string& model : models) argv.insert(argv.end(), {"--model", Path(model)});
+    argv.insert(argv.end(), {"--max-new-tokens", "12", "--numerics", "fake", "--threads", "1", "--quiet", "--db",
+                             Path(db), "--out", Path(out)});
+    return argv;
+  }
+
   // Runs both over the rows of FILE.jsonl into x.db (first.db for a file of another name than q); the sweep's id.
   std::string RunRows(const std::string& file, const std::string& out, const std::vector<std::string>& more = {},
                       const std::string& options = "") const {
-    std::vector<std::string> argv = {"iha-eval",
-                                     "run",
-                                     "--model",
-                                     Path("alpha"),
-                                     "--model",
-                                     Path("beta"),
-                                     "--bench",
-                                     "jsonl:" + Path(file + ".jsonl") + options,
-                                     "--max-new-tokens",
-                                     "12",
-                                     "--numerics",
-                                     "fake",
-                                     "--threads",
-                                     "1",
-                                     "--quiet",
-                                     "--db",
-                                     Path(file == "q" ? "x.db" : "first.db"),
-                                     "--out",
-                                     Path(out)};
+    std::vector<std::string> argv = RunOf({"alpha", "beta"}, file, file == "q" ? "x.db" : "first.db", out, options);
     argv.insert(argv.end(), more.begin(), more.end());
     const RunResult run = RunProgram(argv);
     EXPECT_EQ(run.exit.code, 0) << run.err;
