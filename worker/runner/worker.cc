@@ -20,6 +20,7 @@ constexpr size_t kEventsLow = 1 << 15;
 // How long the loop sleeps at most before it looks at stop flags and leases again.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Below this many samples in the engine the next lease is pulled, so that the batch does not run dry between leases.
+// Who may hold more leases than that is given more: each has one sample at least.
 constexpr int64_t kRefillSamples = 16;
 
 std::string_view Text(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
@@ -126,7 +127,11 @@ absl::Status Worker::Run() {
   absl::Status status = Register();
   while (status.ok() && !stopping_.load()) {
     if (keeper_->TakeNotRegistered()) status = Register();
-    if (status.ok()) status = MaybeAcquire();
+    // As long as there is room: one a tick would leave a batch of small leases half empty.
+    for (size_t before = runs_.size() + 1; status.ok() && !stopping_.load() && before != runs_.size();) {
+      before = runs_.size();
+      status = MaybeAcquire();
+    }
     if (!status.ok() || (all_done_ && options_.exit_when_done && runs_.empty())) break;
     std::optional<Event> event = events_.WaitPopUntil(clock_, clock_.Elapsed() + kTick);
     for (; event.has_value(); event = events_.TryPop()) {
@@ -148,7 +153,8 @@ absl::Status Worker::MaybeAcquire() {
   for (const ShardRun& run : runs_) waiting += run.waiting();
   const bool accepted = std::find(accepted_.begin(), accepted_.end(), loaded_name_) != accepted_.end();
   alone_ = alone_ && !runs_.empty();
-  const bool second = accepted && !alone_ && runs_.size() < options_.max_leases && waiting < kRefillSamples;
+  const int64_t refill = std::max(kRefillSamples, static_cast<int64_t>(options_.max_leases));
+  const bool second = accepted && !alone_ && runs_.size() < options_.max_leases && waiting < refill;
   const bool room = runs_.empty() || second;
   if (!room || outbox_->congested() || clock_.Elapsed() < idle_until_) return absl::OkStatus();
 

@@ -233,6 +233,26 @@ TEST_F(WorkerTest, StopReleasesUnchargedAndAnotherWorkerFinishesToTheSameItems) 
   }
 }
 
+// A sweep with an item_order has leases of one item: a worker that may hold many takes them all before it waits.
+TEST_F(WorkerTest, ManySmallLeasesFillTheBatchAtOnce) {
+  World world;
+  SweepSpec spec = DemoSweep("alpha");
+  constexpr int kMany = 20;
+  spec.entries[0].limit = kMany;
+  spec.entries[0].sampling.samples = 1;
+  world.Submit(spec);
+  CheckpointSource models(RootAt(dir_.File("models")));
+  WorkerOptions options = OptionsFor("w");
+  options.max_leases = 64;
+  int64_t most = 0;
+  Observed api(*world.api, [&](int) { most = std::max(most, world.LeasedShards()); });
+  Worker worker(api, models, world.clock, options);
+  const absl::Status status = worker.Run();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(most, kMany);
+  EXPECT_EQ(world.Progress().jobs[0].scored, kMany);
+}
+
 // More samples begun than the event queue holds: their results, of which nobody takes one, must not keep the engine.
 TEST_F(WorkerTest, AStopWithManySamplesBegunEnds) {
   World world;
