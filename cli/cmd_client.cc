@@ -29,6 +29,8 @@ struct Flags {
   std::string grader;
   std::vector<std::string> imports;
   int64_t shown_samples = kShownSamples;
+  std::string target = "population";
+  std::string data_root;
   bool json = false;
 };
 
@@ -196,6 +198,8 @@ absl::Status Table(const Flags& flags) {
                                                                         .sweep = flags.sweep,
                                                                         .imports = flags.imports,
                                                                         .options = flags.table,
+                                                                        .about_the_list = flags.target == "benchmark",
+                                                                        .data_root = flags.data_root,
                                                                         .format = format,
                                                                         .grader = flags.grader,
                                                                         .shown_samples = flags.shown_samples}));
@@ -288,6 +292,15 @@ void AddClient(CLI::App& app, Command& command) {
           "--delta-from", [flags](const std::string& from) { flags->table.printed_deltas = from == "printed"; },
           "exact (default), or printed: deltas of the rounded values, as in published tables")
       ->check(CLI::IsMember({"exact", "printed"}));
+  table
+      ->add_option("--target", flags->target,
+                   "what intervals are about: population (default), a wider world that the items are drawn from, or "
+                   "benchmark, its own list of items")
+      ->check(CLI::IsMember({"population", "benchmark"}))
+      ->needs(file);
+  flags->data_root = command.data_root;
+  table->add_option("--data-root", flags->data_root, "benchmark data: --target benchmark counts the items of a limit")
+      ->needs(file);
   table->add_option("--format", flags->format, "md, csv, json, latex, html")
       ->check(CLI::IsMember({"md", "csv", "json", "latex", "html"}))
       ->excludes(table->get_option("--json"));

@@ -18,7 +18,9 @@ struct TableRequest {
   std::string db;                    // "" = imported rows only
   std::string sweep;                 // the id or a prefix of it that is unique in the file
   std::vector<std::string> imports;  // files of rows that were not scored here: .csv, .json, .jsonl
-  reports::TableOptions options;
+  reports::TableOptions options;     // its list_items is filled in from the data
+  bool about_the_list = false;       // intervals of the target "benchmark"
+  std::string data_root;             // for benchmarks of which the sweep ran a part
   std::string format = "md";
   std::string grader;                     // see ReadSnapshot
   int64_t shown_samples = kShownSamples;  // html: items of each model and entry that are shown with their text

@@ -1,6 +1,7 @@
 // table from files: a stored sweep, imported rows, or both.
 #include <filesystem>
 
+#include "benchmarks/benchmark.h"
 #include "cli/run/shown_samples.h"
 #include "cli/store_commands.h"
 #include "common/errors.h"
@@ -70,6 +71,28 @@ absl::StatusOr<std::vector<reports::ImportedRow>> ImportFiles(const std::vector<
   return reports::MergedRows(std::move(rows));
 }
 
+// How many items each entry's benchmark has. One that was run with a limit is opened to see.
+absl::StatusOr<std::vector<int64_t>> ListItems(const reports::Snapshot& snapshot, const std::string& data_root) {
+  std::vector<int64_t> items;
+  for (size_t e = 0; e < snapshot.spec.entries.size(); e++) {
+    const SweepEntry& entry = snapshot.spec.entries[e];
+    const JobSpec& job = snapshot.jobs[e].spec;
+    items.push_back(job.items);
+    if (!entry.limit.has_value()) continue;
+    const auto benchmark = benchmarks::OpenBenchmark(entry.benchmark, data_root);
+    if (!benchmark.ok()) {
+      return Annotate(benchmark.status(), "--target benchmark: how many items the whole list has");
+    }
+    if ((*benchmark)->data_digest() != job.data_digest) {
+      return FailedPrecondition(
+          "--target benchmark: {}: the data now have digest {}, those of the sweep had {}; give their --data-root",
+          entry.benchmark.name, (*benchmark)->data_digest().Hex().substr(0, 16), job.data_digest.Hex().substr(0, 16));
+    }
+    items.back() = (*benchmark)->size();
+  }
+  return items;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> TableFromFiles(const TableRequest& request) {
@@ -82,7 +105,11 @@ absl::StatusOr<std::string> TableFromFiles(const TableRequest& request) {
   IHA_ASSIGN_OR_RETURN(const SweepId id, coordinator::FindSweepByPrefix(*store, request.sweep));
   IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot,
                        coordinator::ReadSnapshot(*store, id, kVersion, request.grader));
-  IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, request.options, imported));
+  reports::TableOptions options = request.options;
+  if (request.about_the_list) {
+    IHA_ASSIGN_OR_RETURN(options.list_items, ListItems(snapshot, request.data_root));
+  }
+  IHA_ASSIGN_OR_RETURN(const reports::Table table, reports::BuildTable(snapshot, options, imported));
   if (request.format != "html" || request.shown_samples == 0) return reports::Render(table, request.format);
   IHA_ASSIGN_OR_RETURN(const auto samples, ShownSamples(*store, id, request.shown_samples));
   return reports::RenderHtml(table, samples);

@@ -1,9 +1,12 @@
 #include "reports/aggregate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "benchmarks/scoring/ruler_means.h"
+#include "benchmarks/scoring/stats_fixed_list.h"
 
 namespace iha::reports {
 namespace {
@@ -19,7 +22,19 @@ void CountOverLength(int64_t length, const JobRows& job, Cell& cell) {
   }
 }
 
-Cell CellOf(const JobRows& job, size_t metric_index) {
+bool DrawnAtRandom(const SamplingParams& sampling) { return sampling.draws() && sampling.temperature > 0; }
+
+std::optional<scoring::Interval> IntervalOf(const SweepEntry& entry, const std::string& metric,
+                                            const std::vector<Score>& values, std::optional<int64_t> list_items) {
+  const scoring::IntervalOptions options{.single_sample = entry.sampling.samples == 1};
+  if (!list_items.has_value()) return scoring::CellInterval(values, options);
+  if (!NoListInterval(entry, metric).empty()) return std::nullopt;
+  const scoring::FixedList list{
+      .items = *list_items, .samples = entry.sampling.samples, .drawn = DrawnAtRandom(entry.sampling)};
+  return scoring::FixedListInterval(values, list, options);
+}
+
+Cell CellOf(const JobRows& job, size_t metric_index, std::optional<int64_t> list_items) {
   Cell cell;
   cell.metric = job.spec.entry.metrics[metric_index];
   cell.planned = job.spec.items;
@@ -63,7 +78,7 @@ Cell CellOf(const JobRows& job, size_t metric_index) {
   const Rational count(static_cast<int64_t>(values.size()));
   cell.value = sum / count;
   cell.tie_rate = ties / count;
-  cell.interval = scoring::CellInterval(values, {.single_sample = job.spec.entry.sampling.samples == 1});
+  cell.interval = IntervalOf(job.spec.entry, cell.metric, values, list_items);
   return cell;
 }
 
@@ -99,7 +114,7 @@ std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells) {
   if (cells.empty()) return std::nullopt;
   double mean = 0, below = 0, above = 0;
   for (const auto& [cell, weight] : cells) {
-    if (!cell->complete()) return std::nullopt;
+    if (!cell->complete() || !cell->interval.has_value()) return std::nullopt;
     const double value = cell->value->ToDouble();
     mean += weight * value;
     below += std::pow(weight * (value - cell->interval->low), 2);
@@ -108,10 +123,20 @@ std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells) {
   return Bounds{std::max(0.0, mean - std::sqrt(below)), std::min(1.0, mean + std::sqrt(above))};
 }
 
-std::vector<Cell> CellsOf(const JobRows& job) {
+std::string NoListInterval(const SweepEntry& entry, const std::string& metric) {
+  if (!DrawnAtRandom(entry.sampling)) return "";
+  if (metric.starts_with("maj@") || (metric.starts_with("pass@") && !metric.starts_with("pass@1?"))) {
+    return "its value is no mean of samples, so that these don't show how much it would vary";
+  }
+  if (entry.sampling.samples > 1) return "";
+  return fmt::format("one sample an item, drawn at T={}, does not show how much it would vary; two or more do",
+                     entry.sampling.temperature);
+}
+
+std::vector<Cell> CellsOf(const JobRows& job, std::optional<int64_t> list_items) {
   std::vector<Cell> cells;
   for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) {
-    Cell& cell = cells.emplace_back(CellOf(job, i));
+    Cell& cell = cells.emplace_back(CellOf(job, i, list_items));
     // When a sequential gate stops depends on what it saw.
     if (!job.sequential || cell.complete()) continue;
     cell.value.reset();

@@ -32,7 +32,7 @@ struct Cell {
   std::map<Unscored, int64_t> unscored;  // by reason, pending included
   // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one.
   std::optional<scoring::Rational> value;
-  std::optional<scoring::Interval> interval;  // present exactly when `value` is
+  std::optional<scoring::Interval> interval;  // absent without a value, and where the target's can't be told
   scoring::Rational tie_rate;                 // votes: mean probability that leaders tie
   int64_t samples = 0;                        // samples of the finished items
   int64_t invalid = 0;                        // samples without an extractable answer (votes only)
@@ -58,10 +58,14 @@ struct WeightedCell {
 };
 // Bounds of the weighted mean of cells (weights add up to 1) over different items: each side's squared widths add up,
 // as variances do (MOVER: Zou and Donner 2008, "Construction of confidence limits about effect measures"). nullopt
-// where a cell is incomplete, or there is none.
+// where a cell is incomplete or has no interval, or there is none.
 std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells);
 
-// One cell for each of job.spec.entry.metrics, in order.
-std::vector<Cell> CellsOf(const JobRows& job);
+// One cell for each of job.spec.entry.metrics, in order. `list_items`: intervals are about the benchmark's own list of
+// so many items (scoring/stats_fixed_list.h) instead of a wider world of them.
+std::vector<Cell> CellsOf(const JobRows& job, std::optional<int64_t> list_items = std::nullopt);
+
+// Why a metric of this entry has no interval about the benchmark's own items; "" where it has one.
+std::string NoListInterval(const SweepEntry& entry, const std::string& metric);
 
 }  // namespace iha::reports

@@ -128,6 +128,7 @@ std::string RenderJson(const Table& table) {
     }
     json["rows"].push_back(std::move(out));
   }
+  if (table.about_the_list) json["interval_target"] = "benchmark";
   if (table.rank_spread.has_value()) {
     const RankSpread& spread = *table.rank_spread;
     json["rank_spread"] = {{"level", spread.level},

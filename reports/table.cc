@@ -139,6 +139,29 @@ void AddNotes(Table& table) {
   }
 }
 
+// What the intervals are about, and which columns have none.
+std::vector<std::string> TargetNotes(const Table& table) {
+  std::vector<std::string> notes = {
+      "intervals: of the mean over the benchmark's own list of items (target benchmark), not over a wider world of "
+      "them"};
+  std::vector<std::pair<std::string, std::vector<std::string>>> without;  // reason, columns
+  bool limited = false;
+  for (const Column& column : table.columns) {
+    const SweepEntry& entry = table.provenance.spec.entries[column.entry];
+    limited = limited || entry.limit.has_value();
+    const std::string why = NoListInterval(entry, column.metric);
+    if (why.empty()) continue;
+    const auto known = std::find_if(without.begin(), without.end(), [&](const auto& one) { return one.first == why; });
+    (known == without.end() ? without.emplace_back(why, std::vector<std::string>()) : *known)
+        .second.push_back(column.header);
+  }
+  for (const auto& [why, columns] : without) {
+    notes.push_back(fmt::format("no interval of {}: {}", fmt::join(columns, ", "), why));
+  }
+  if (limited) notes.push_back("items that a limit kept out are taken to be like those that were run");
+  return notes;
+}
+
 // Where `value` goes: the column of its header, else that of its benchmark's metric; nullopt if there is none.
 std::optional<size_t> ColumnFor(const Table& table, const ImportedValue& value) {
   for (size_t c = 0; c < table.columns.size(); c++) {
@@ -170,7 +193,7 @@ absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& import
     for (const ImportedValue& value : from.values) {
       if (const auto c = ColumnFor(table, value); c.has_value()) {
         row.cells[*c].cell.value = value.value;
-        row.cells[*c].cell.interval = value.interval;
+        if (!table.about_the_list) row.cells[*c].cell.interval = value.interval;
       } else {
         unused.push_back(value.column);
       }
@@ -251,6 +274,7 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
               .ruler = {},
               .provenance = snapshot};
   for (JobRows& job : table.provenance.jobs) job.items.clear();
+  table.about_the_list = options.list_items.has_value();
   std::vector<std::vector<Cell>> first_metrics;  // of each entry
   for (size_t m = 0; m < snapshot.spec.models.size(); m++) {
     TableRow& row = table.rows.emplace_back();
@@ -259,7 +283,8 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
     std::vector<Cell>& firsts = first_metrics.emplace_back();
     for (size_t e = 0; e < entries; e++) {
       const JobRows& job = snapshot.jobs[m * entries + e];
-      cells.push_back(CellsOf(job));
+      cells.push_back(
+          CellsOf(job, options.list_items.has_value() ? std::optional((*options.list_items)[e]) : std::nullopt));
       firsts.push_back(cells.back().front());
       AddSuspects(job, table);
       row.weights = job.weights;
@@ -276,6 +301,9 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
   IHA_RETURN_IF_ERROR(Complete(table, options));
   if (options.rank_spread) table.rank_spread = SpreadOfRanks(snapshot, table);
   if (table.rank_spread.has_value()) table.notes.push_back(RankSpreadNote(table, *table.rank_spread));
+  if (options.list_items.has_value()) {
+    for (std::string& note : TargetNotes(table)) table.notes.push_back(std::move(note));
+  }
   for (std::string& note : OrderNote(snapshot.spec)) table.notes.push_back(std::move(note));
   AddNotes(table);
   for (std::string& note : RulerNotes(table)) table.notes.push_back(std::move(note));

@@ -26,6 +26,9 @@ struct TableOptions {
   std::string baseline;            // row name; empty = the first row, deltas only with two or more rows
   bool rank_spread = true;         // resamples items to say how sure the average ranks are
   bool printed_deltas = false;     // deltas of the rounded values, as published tables have them; ranks stay exact
+  // How many items the whole list of each entry's benchmark has: intervals are about these items (target "benchmark").
+  // Absent: about the wider world that they are drawn from.
+  std::optional<std::vector<int64_t>> list_items = std::nullopt;
 };
 
 inline constexpr size_t kNoEntry = SIZE_MAX;
@@ -71,6 +74,7 @@ struct Table {
   std::vector<TableRow> rows;          // in sweep order, imported ones behind them
   std::vector<Suspect> suspects = {};  // by row, entry, item, sample
   std::vector<std::string> notes;  // what a reader must see: columns left out, truncation, suspects, incomplete cells
+  bool about_the_list = false;     // intervals, see TableOptions::list_items
   std::optional<RankSpread> rank_spread = std::nullopt;  // of the average ranks
   std::vector<RulerSummary> ruler;                       // whatever the layout; of the sweep's rows
   Snapshot provenance;                                   // the snapshot without its item rows

@@ -17,14 +17,6 @@ namespace {
 
 double Clamp(double x) { return std::min(1.0, std::max(0.0, x)); }
 
-// Items that differ from the most common value.
-int64_t UncommonItems(std::span<const Score> values) {
-  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
-  int64_t most = 0;
-  for (const Score& value : values) most = std::max(most, ++counts[{value.num, value.den}]);
-  return static_cast<int64_t>(values.size()) - most;
-}
-
 }  // namespace
 
 const char* NameOf(IntervalMethod method) {
@@ -37,19 +29,30 @@ const char* NameOf(IntervalMethod method) {
       return "bootstrap_t";
     case IntervalMethod::kBetting:
       return "betting";
+    case IntervalMethod::kWilsonEffective:
+      return "wilson_effective";
+    case IntervalMethod::kExact:
+      return "exact";
   }
   return "none";
 }
 
-Interval WilsonInterval(int64_t successes, int64_t items, double confidence) {
+int64_t UncommonItems(std::span<const Score> item_values) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+  int64_t most = 0;
+  for (const Score& value : item_values) most = std::max(most, ++counts[{value.num, value.den}]);
+  return static_cast<int64_t>(item_values.size()) - most;
+}
+
+Interval WilsonInterval(double share, double items, double confidence) {
   const double z = NormalQuantile(0.5 + 0.5 * confidence);
-  const auto n = static_cast<double>(items);
-  const double p = static_cast<double>(successes) / n;
+  const double n = items;
+  const double p = share;
   const double shrink = 1.0 + z * z / n;
   const double centre = (p + z * z / (2.0 * n)) / shrink;
   const double half = z / shrink * std::sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n));
   // At 0 and n successes the bound is exactly 0 or 1; rounding must not say otherwise.
-  return {successes == 0 ? 0.0 : Clamp(centre - half), successes == items ? 1.0 : Clamp(centre + half),
+  return {share == 0.0 ? 0.0 : Clamp(centre - half), share == 1.0 ? 1.0 : Clamp(centre + half),
           IntervalMethod::kWilson};
 }
 
@@ -122,7 +125,10 @@ Interval CellInterval(std::span<const Score> item_values, const IntervalOptions&
     values.push_back(static_cast<double>(value.num) / static_cast<double>(value.den));
   }
   const auto items = static_cast<int64_t>(item_values.size());
-  if (options.single_sample && ones + zeros == items) return WilsonInterval(ones, items, options.confidence);
+  if (options.single_sample && ones + zeros == items) {
+    const auto n = static_cast<double>(items);
+    return WilsonInterval(static_cast<double>(ones) / n, n, options.confidence);
+  }
   if (UncommonItems(item_values) < options.min_uncommon) return BettingInterval(values, options);
   return BootstrapTInterval(values, options);
 }

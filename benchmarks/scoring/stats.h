@@ -1,5 +1,5 @@
 // stats.h: the interval of one table cell, from its item values (target "population": the items are a sample of a wider
-// world of items; samples of one item are dependent, so the item is the unit).
+// world of items; samples of one item are dependent, so the item is the unit; the other target: stats_fixed_list.h).
 //
 //   kWilson      every value is 0 or 1 and each item had one sample: Wilson's score interval of the proportion
 //   kBootstrapT  otherwise: studentized bootstrap over items, seeded Philox draws
@@ -18,8 +18,9 @@
 
 namespace iha::scoring {
 
-enum class IntervalMethod { kNone = 0, kWilson, kBootstrapT, kBetting };
-const char* NameOf(IntervalMethod method);  // "none", "wilson", "bootstrap_t", "betting"
+// The last two are of stats_fixed_list.h.
+enum class IntervalMethod { kNone = 0, kWilson, kBootstrapT, kBetting, kWilsonEffective, kExact };
+const char* NameOf(IntervalMethod method);  // "none", "wilson", "bootstrap_t", "betting", "wilson_effective", "exact"
 
 struct IntervalOptions {
   double confidence = 0.95;    // two-sided, in (0, 1)
@@ -40,9 +41,12 @@ struct Interval {
 // who reports scored/planned beside the interval).
 Interval CellInterval(std::span<const Score> item_values, const IntervalOptions& options);
 
-// The three methods by themselves. `values` in [0, 1], at least one.
-Interval WilsonInterval(int64_t successes, int64_t items, double confidence);
+// The three methods by themselves. `values` in [0, 1], at least one; `share` in [0, 1] of `items`, above 0.
+Interval WilsonInterval(double share, double items, double confidence);
 Interval BootstrapTInterval(std::span<const double> values, const IntervalOptions& options);
 Interval BettingInterval(std::span<const double> values, const IntervalOptions& options);
+
+// Items that differ from the most common value.
+int64_t UncommonItems(std::span<const Score> item_values);
 
 }  // namespace iha::scoring

@@ -68,6 +68,28 @@ TEST_F(StoreCommands, TableIsTheRunsOwnInEveryFormat) {
   Refuses({"iha-eval", "table", "--db", Path("x.db"), "--sweep", "zz"}, 3, "zz");
 }
 
+TEST_F(StoreCommands, IntervalsCanBeAboutTheBenchmarksOwnItems) {
+  const auto table = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> argv = {"iha-eval", "table", "--sweep", sweep_.substr(0, 8), "--json"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(argv);
+  };
+  const RunResult about = table({"--db", Path("x.db"), "--target", "benchmark"});
+  EXPECT_EQ(about.exit.code, 0) << about.err;
+  const Json json = Json::parse(about.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << about.out;
+  EXPECT_EQ(json["interval_target"], "benchmark");
+  // Three of the demo set's items, each drawn twice: a mean of samples has an interval, a vote has none.
+  for (const Json& cell : json["rows"][0]["cells"]) {
+    const bool vote = cell["metric"].get<std::string>().starts_with("maj@");
+    EXPECT_EQ(cell.contains("interval"), !vote) << cell;
+  }
+  EXPECT_THAT(json["notes"].dump(), HasSubstr("its value is no mean of samples"));
+  EXPECT_EQ(table({"--db", Path("x.db"), "--target", "population"}).out, Read("o/table.json"));
+  Refuses(table({"--db", Path("x.db"), "--target", "world"}), 2, "--target: ");
+  Refuses(table({"--coordinator", "127.0.0.1:1", "--target", "benchmark"}), 2, "--target requires --db");
+}
+
 TEST_F(StoreCommands, ExplainTellsASamplesStory) {
   const std::vector<std::string> explain = {"iha-eval", "explain", "--db",    Path("x.db"),
                                             "--sweep",  sweep_,    "--model", "beta"};

@@ -100,6 +100,46 @@ TEST(BuildTable, AStoppedSweepShowsNoMeanOfAPart) {
   EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("100.00")));
 }
 
+// Target "benchmark": greedy grades of the whole list are the answer; of a part they are a sample without replacement.
+TEST(BuildTable, IntervalsCanBeAboutTheBenchmarksOwnItems) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}});
+  const auto build = [&snapshot](int64_t list_items) {
+    TableOptions options;
+    options.list_items = {list_items};
+    const auto table = BuildTable(snapshot, options);
+    EXPECT_TRUE(table.ok()) << table.status();
+    return *table;
+  };
+  const auto interval = [&](int64_t list_items, size_t column) {
+    return build(list_items).rows[1].cells[column].cell.interval;
+  };
+  const scoring::Interval wide = *BuildTable(snapshot, {})->rows[1].cells[0].cell.interval;
+  const scoring::Interval part = *interval(8, 0), whole = *interval(4, 0);
+  EXPECT_EQ(wide.method, scoring::IntervalMethod::kWilson);
+  EXPECT_EQ(part.method, scoring::IntervalMethod::kWilsonEffective);
+  EXPECT_LT(part.high - part.low, wide.high - wide.low);
+  EXPECT_EQ(whole, (scoring::Interval{0.75, 0.75, scoring::IntervalMethod::kExact}));
+
+  const Table greedy = build(8);
+  EXPECT_THAT(greedy.notes, Contains(HasSubstr("the benchmark's own list of items (target benchmark)")));
+  EXPECT_THAT(greedy.notes, Contains(HasSubstr("items that a limit kept out are taken to be like")));
+  EXPECT_EQ(nlohmann::json::parse(RenderJson(greedy))["interval_target"], "benchmark");
+  EXPECT_FALSE(nlohmann::json::parse(RenderJson(*BuildTable(snapshot, {}))).contains("interval_target"));
+
+  // One random sample an item doesn't show its scatter; of two a vote is no mean.
+  const auto draw = [&snapshot](int32_t samples) {
+    snapshot.spec.entries[0].sampling = {.temperature = 0.6, .samples = samples};
+    for (JobRows& job : snapshot.jobs) job.spec.entry.sampling = snapshot.spec.entries[0].sampling;
+  };
+  draw(1);
+  EXPECT_FALSE(interval(4, 0).has_value());
+  EXPECT_THAT(build(4).notes, Contains(HasSubstr("one sample an item, drawn at T=0.6, does not show how much")));
+  draw(2);
+  EXPECT_TRUE(interval(4, 0).has_value());
+  EXPECT_FALSE(interval(4, 1).has_value());
+  EXPECT_THAT(build(4).notes, Contains(HasSubstr("its value is no mean of samples")));
+}
+
 // An item that could not be scored stays in the denominator and is shown by reason.
 TEST(BuildTable, UnscoredItemsCountAsWrongAndAreNamed) {
   Snapshot snapshot = TwoModels({{1, 1, 1, 1}});
