@@ -64,9 +64,21 @@ double StepOf(std::span<const double> d) {
   return step;
 }
 
+// How many items of equal spread would tell as much of it: most d may be 0, and few of the others large.
+double EffectiveItems(std::span<const double> d, double mean) {
+  double squares = 0.0, fourths = 0.0;
+  for (const double value : d) {
+    const double square = (value - mean) * (value - mean);
+    squares += square;
+    fourths += square * square;
+  }
+  return squares * squares / fourths;
+}
+
 void UseBootstrapT(std::span<const double> d, const PairedOptions& options, PairedResult& result) {
   const double n = static_cast<double>(result.items);
-  const double se = result.sd / std::sqrt(n);
+  const double effective = EffectiveItems(d, result.delta);  // 2 at least, as residuals sum to 0
+  const double se = std::sqrt(effective / (effective - 1.0)) * result.sd / std::sqrt(n);
   const double correction = options.continuity * StepOf(d) / n;
   const std::vector<double> statistics = StudentizedResamples(d, options.seed, options.draws);
   const auto rank = static_cast<size_t>(std::max(1.0, std::floor((options.draws + 1.0) * options.alpha)));

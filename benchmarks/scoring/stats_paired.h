@@ -7,7 +7,10 @@
 //                error rate is 0.059 instead of 0.05 where some 10 items differ (docs/gate-calibration.md)
 //   kBootstrapT  otherwise, with at least 30 d_i other than 0: the studentized bootstrap (Efron and Tibshirani, An
 //                Introduction to the Bootstrap, 1993, section 12.5), the same correction being half of the step that a
-//                sum of d moves by (1 / k for means of k grades). A resample is a multinomial draw of the counts of
+//                sum of d moves by (1 / k for means of k grades). The standard error is widened by sqrt(m / (m - 1)),
+//                m = (sum e^2)^2 / sum e^4 effective items (e = d - Delta; Satterthwaite, Biometrics Bulletin 2, 1946;
+//                Kish, Survey Sampling, 1965): n - 1 is too many degrees of freedom where few items bear the spread,
+//                and without it the error rate is 0.052. A resample is a multinomial draw of the counts of
 //                the distinct d values, so that its cost is that of the items off the most common one
 //   kBetting     otherwise: the fixed-n betting bound (stats_betting.h), whose guarantee is for any n
 // Samples of an item are dependent: the item is the unit. Pure, thread-safe; equal data give equal bits on every

@@ -202,6 +202,24 @@ TEST(Paired, TheBootstrapsBoundsTakeHalfAStepOff) {
   EXPECT_NEAR(plain.lower, CompareDifferences(quarters, {.draws = 199}).lower, 1e-6);
 }
 
+// 36 of 400 items differ, 4 of them sixteen times as much as the others: these bear nearly all of the spread, and the
+// standard error is that of some 4 items.
+TEST(Paired, FewEffectiveItemsWidenTheBounds) {
+  std::vector<double> d(400, 0.0);
+  for (size_t i = 0; i < 32; ++i) d[i] = i % 2 == 0 ? 1.0 / 16 : -1.0 / 16;
+  d[32] = d[33] = 1.0;
+  d[34] = d[35] = -1.0;
+  const double squares = 4 + 32.0 / 256, fourths = 4 + 32.0 / 65536;
+  const double effective = squares * squares / fourths;
+  EXPECT_NEAR(effective, 4.25, 0.01);
+  const double se = std::sqrt(squares / 399 / 400) * std::sqrt(effective / (effective - 1));
+  const std::vector<double> drawn = StudentizedResamples(d, 1234, 199);
+  const PairedResult result = CompareDifferences(d, {.draws = 199, .continuity = 0.0});
+  EXPECT_EQ(result.method, PairedMethod::kBootstrapT);
+  EXPECT_NEAR(result.lower, -drawn[189] * se, 1e-12);
+  EXPECT_NEAR(result.upper, -drawn[9] * se, 1e-12);
+}
+
 TEST(Paired, ChoosesItsMethod) {
   EXPECT_EQ(CompareDifferences(Signs(10, 10, 50), {}).method, PairedMethod::kBetting);
   EXPECT_EQ(CompareDifferences(Signs(20, 10, 50), {.draws = 99}).method, PairedMethod::kBootstrapT);
