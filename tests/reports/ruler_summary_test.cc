@@ -222,5 +222,18 @@ TEST(RulerTables, StandInHtmlAndLatexToo) {
   EXPECT_THAT(latex, HasSubstr("& Effective length \\\\\n"));
 }
 
+// Of a target whose samples can't tell their scatter a cell has a value and no interval.
+TEST(BoundsOfMean, NeedTheIntervalOfEveryCell) {
+  Cell cell;
+  cell.planned = cell.scored = 1;
+  cell.value = scoring::Rational(1, 2);
+  ASSERT_TRUE(cell.complete());
+  EXPECT_FALSE(BoundsOfMean({{&cell, 1.0}}).has_value());
+  cell.interval = {0.25, 0.75, scoring::IntervalMethod::kWilson};
+  const auto bounds = BoundsOfMean({{&cell, 1.0}});
+  ASSERT_TRUE(bounds.has_value());
+  EXPECT_EQ(bounds->low, 0.25);
+}
+
 }  // namespace
 }  // namespace iha::reports
