@@ -141,7 +141,7 @@ std::string TelemetrySummary(const EngineTelemetry& t, const std::optional<Machi
                       t.kv_blocks_peak, t.kv_blocks, t.prefix_hit_blocks, t.prefix_lookup_blocks);
   const auto timed = [](const OpTelemetry& op) { return op.calls != 0; };
   if (std::none_of(t.operations.begin(), t.operations.end(), timed)) {
-    text += "operations: none were timed; only the exact engine on the CPU times them, where --profile asks\n";
+    text += "operations: none were timed; our engines time them where --profile asks, LibTorch's does not\n";
   }
   if (peak.has_value()) {
     text += fmt::format("machine, {} thread{}: {:.1f} GFLOP/s of fp32 fma, {:.1f} GB/s of reading, measured now\n",

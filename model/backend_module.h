@@ -23,10 +23,11 @@ struct BackendRequest {
   int threads = 1;
   std::string device = "cpu";  // cpu, cuda, cuda:N
   NumericsSpec numerics;
+  bool profile = false;  // of operations, on a GPU (Backend::profile)
 };
 
 // Raised whenever BackendModule, BackendRequest, Backend or Checkpoint change their layout.
-inline constexpr int kBackendModuleAbi = 4;
+inline constexpr int kBackendModuleAbi = 5;
 
 struct BackendModule {
   int abi = kBackendModuleAbi;

@@ -60,11 +60,13 @@ absl::StatusOr<OpenedBackend> OpenBackend(const std::string& folder, const OpenO
     IHA_ASSIGN_OR_RETURN(opened.backend, module->open({.checkpoint = &checkpoint,
                                                        .threads = options.threads,
                                                        .device = options.device,
-                                                       .numerics = options.numerics}));
+                                                       .numerics = options.numerics,
+                                                       .profile = options.profile_device}));
     return opened;
   }
   if (options.numerics.emulated()) {
-    IHA_ASSIGN_OR_RETURN(opened.backend, OpenEmulatedBackend(checkpoint, options.numerics));
+    const Clock* const clock = options.profile_device ? options.clock : nullptr;
+    IHA_ASSIGN_OR_RETURN(opened.backend, OpenEmulatedBackend(checkpoint, options.numerics, {.clock = clock}));
     return opened;
   }
   IHA_ASSIGN_OR_RETURN(

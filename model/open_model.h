@@ -29,8 +29,11 @@ struct OpenOptions {
   // So many must be runnable, also beyond the checkpoint's context, whose rules then go on unchanged; 0 = the context.
   // The identity of the weights stays. InvalidArgument: its angles would no longer be exact.
   int64_t positions = 0;
-  // For the profile of the exact CPU engine; null = none. Must outlive the model.
+  // For the profile of the exact CPU engine and the emulated device; null = none. Must outlive the model.
   const Clock* clock = nullptr;
+  // A device's operations are timed, too, by the clock or the GPU's own; then steps are enqueued one operation after
+  // another, none is replayed.
+  bool profile_device = false;
 };
 
 struct OpenedBackend {

@@ -46,6 +46,7 @@ struct Flags {
   int32_t max_leases = 0;
   int32_t step_tokens = 0;
   bool no_prefix_cache = false;
+  bool profile = false;
   std::string models_root;
   std::vector<std::pair<std::string, std::string>> models;  // name, folder
   std::string data_root;
@@ -117,7 +118,8 @@ int Run(Flags flags) {
                            .models_root = flags.models_root,
                            .threads = threads,
                            .device = flags.device,
-                           .clock = &clock});
+                           .clock = &clock,
+                           .profile_device = flags.profile});
 
   WorkerOptions options;
   options.id = {flags.id.empty() ? fmt::format("{}-{}", HostName(), getpid()) : flags.id};
@@ -172,6 +174,7 @@ int Main(int argc, char** argv) {
   app.add_option("--max-leases", flags.max_leases, "shards held at a time; 0 = default, 2")->check(WholeNumber(0, 64));
   app.add_option("--step-tokens", flags.step_tokens, "tokens in a step; 0 = default")->check(WholeNumber(0, 1 << 20));
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache, "compute equal prompt prefixes again");
+  app.add_flag("--profile", flags.profile, "time operations on a device one by one, without recorded steps: slower");
   app.add_option("--models-root", flags.models_root, "folder below which models are looked up by name");
   app.add_option("--model", flags.models, "NAME DIR, repeatable: a model outside the root");
   app.add_option("--data-root", flags.data_root, "benchmark data");

@@ -85,6 +85,7 @@ std::vector<std::string> WorkerArguments(const RunFlags& flags, const Command& c
   if (flags.kv_memory_mib > 0) add("--kv-memory-mib", std::to_string(flags.kv_memory_mib));
   if (flags.workers > 1) add("--local-workers", std::to_string(flags.workers));
   if (flags.max_batch > 0) add("--max-batch", std::to_string(flags.max_batch));
+  if (flags.profile) arguments.emplace_back("--profile");
   if (spec.item_order.has_value()) add("--max-leases", std::to_string(gpu ? kLeasesOfItemsOnGpu : kLeasesOfItems));
   return arguments;
 }
@@ -238,10 +239,11 @@ absl::StatusOr<WorkersEnd> RunWorkers(const Inputs& in, const SweepId& sweep, co
                     .interrupted = *stopped && FinishedItems(after) < PlannedItems(after)};
 }
 
-// Only where operations were noted is there something to compare. Once the workers are gone, so that it has the cores.
-std::optional<MachinePeak> PeakFor(const Command& command, const RunFlags& flags, const SweepTelemetry& telemetry,
-                                   ProgressPrinter& printer) {
-  if (!flags.profile || telemetry.total.operations.empty()) return std::nullopt;
+// Of this machine's CPU: there is something to compare where its operations were noted. Once the workers are gone, so
+// that it has the cores.
+std::optional<MachinePeak> PeakFor(const Command& command, const RunFlags& flags, bool on_device,
+                                   const SweepTelemetry& telemetry, ProgressPrinter& printer) {
+  if (!flags.profile || on_device || telemetry.total.operations.empty()) return std::nullopt;
   const absl::StatusOr<MachinePeak> peak = LocalMachinePeak(command.program_folder, ThreadsOf(flags));
   if (peak.ok()) return *peak;
   printer.Say(fmt::format("note: --profile without the machine's peak: {}", std::string(peak.status().message())));
@@ -301,7 +303,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   }
   const absl::Time ended = absl::Now();
   IHA_ASSIGN_OR_RETURN(SweepTelemetry telemetry, ReadTelemetry(service->store(), sweep));
-  const std::optional<MachinePeak> peak = PeakFor(command, flags, telemetry, printer);
+  const std::optional<MachinePeak> peak = PeakFor(command, flags, spec.numerics.on_device(), telemetry, printer);
   const RunRecord record{.started = started,
                          .ended = ended,
                          .workers = flags.workers,

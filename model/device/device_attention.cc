@@ -36,28 +36,81 @@ DeviceCache::LayerShape DeviceAttention::cache_shape() const {
   return {.pseudo = pseudo_, .d_v = d_v_, .window = checkpoint::WindowTokens(spec_)};
 }
 
-absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
-                                      const DeviceCache::Layer& cache, const uint16_t* x, uint16_t* out) const {
+absl::Status DeviceAttention::Forward(DeviceRuntime& runtime, DeviceProfile& profile, DeviceStep& step,
+                                      const DeviceRopes& ropes, const DeviceCache::Layer& cache, const uint16_t* x,
+                                      uint16_t* out) const {
   const uint32_t tokens = step.tokens();
   const bool iha = spec_.kind == AttentionKind::kIha;
-  IHA_ASSIGN_OR_RETURN(Heads base, Project(runtime, tokens, x));
-  if (!q_norm_.empty() && !post_mix()) IHA_RETURN_IF_ERROR(NormHeads(runtime, tokens, base));
-  Heads mixed;
-  if (iha) {
-    IHA_ASSIGN_OR_RETURN(mixed, Mix(runtime, step, ropes, base));
-  } else {
-    IHA_ASSIGN_OR_RETURN(const uint32_t* const rows, step.TokenRows(1));
-    IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rows, tokens, base));
-  }
-  const Heads& heads = iha ? mixed : base;
+  IHA_ASSIGN_OR_RETURN(Heads base,
+                       profile.Time(Op::kQkv, ProjectWork(tokens), [&] { return Project(runtime, tokens, x); }));
   IHA_ASSIGN_OR_RETURN(const DevicePlaces* const places, step.PlacesOf(pseudo_, cache.group));
-  IHA_RETURN_IF_ERROR(Append(runtime, *places, cache.pages, heads));
-  IHA_ASSIGN_OR_RETURN(DeviceRows y, Attend(runtime, *places, cache.pages, heads));
+  IHA_ASSIGN_OR_RETURN(const Heads mixed, profile.Time(Op::kPositions, MixWork(tokens), [&] {
+    return Place(runtime, step, ropes, *places, cache.pages, base);
+  }));
+  const Heads& heads = iha ? mixed : base;
+  IHA_ASSIGN_OR_RETURN(DeviceRows y, profile.Time(Op::kAttention, profile.on() ? AttendWork(step) : OpWork(),
+                                                  [&] { return Attend(runtime, *places, cache.pages, heads); }));
   if (iha) {
-    IHA_ASSIGN_OR_RETURN(y, Collapse(runtime, tokens, y, heads.v));
+    IHA_ASSIGN_OR_RETURN(
+        y, profile.Time(Op::kCombine, CollapseWork(tokens), [&] { return Collapse(runtime, tokens, y, heads.v); }));
   }
-  IHA_ASSIGN_OR_RETURN(y, Finish(runtime, tokens, x, base.v, std::move(y)));
-  return ApplyLinear(runtime, o_, y.data(), tokens, out);
+  return profile.Time(Op::kAttentionOutput, OutputWork(tokens), [&]() -> absl::Status {
+    IHA_ASSIGN_OR_RETURN(y, Finish(runtime, tokens, x, base.v, std::move(y)));
+    return ApplyLinear(runtime, o_, y.data(), tokens, out);
+  });
+}
+
+OpWork DeviceAttention::ProjectWork(uint32_t tokens) const {
+  OpWork work = WorkOf(q_, tokens);
+  work += WorkOf(k_, tokens);
+  work += WorkOf(v_, tokens);
+  if (spec_.knocking != Knocking::kMlp) return work;
+  for (const DeviceLinear* linear : {&knock_up_, &knock_gate_, &knock_down_}) {
+    work += WorkOf(*linear, tokens * value_heads_);
+  }
+  return work;
+}
+
+OpWork DeviceAttention::OutputWork(uint32_t tokens) const {
+  OpWork work = WorkOf(o_, tokens);
+  if (spec_.kind == AttentionKind::kDiffV2) work += WorkOf(lambda_proj_, tokens);
+  if (spec_.gate != Gate::kOff) work += WorkOf(gate_, tokens);
+  return work;
+}
+
+// Each target and pseudo head of q, k and v from every source.
+OpWork DeviceAttention::MixWork(uint32_t tokens) const {
+  if (spec_.kind != AttentionKind::kIha) return {};
+  return {.flops = 3 * 2.0 * tokens * heads_ * heads_ * pseudo_ * d_};
+}
+OpWork DeviceAttention::CollapseWork(uint32_t tokens) const {
+  const uint32_t sources = spec_.collapse == CollapseKind::kPerHead ? 1 : heads_;
+  return {.flops = 2.0 * tokens * heads_ * sources * pseudo_ * d_};
+}
+
+OpWork DeviceAttention::AttendWork(const DeviceStep& step) const {
+  const kernels::AttentionGpuMask mask = Mask();
+  double pairs = 0, keys = 0;
+  for (const Segment& segment : step.segments()) {
+    const auto begin = static_cast<uint32_t>(segment.start) * pseudo_;
+    const uint32_t end = begin + static_cast<uint32_t>(segment.tokens.size()) * pseudo_;
+    for (uint32_t row = begin; row < end; row++) {
+      const kernels::VisibleKeys seen = kernels::VisibleTo(mask, row);
+      pairs += static_cast<double>(seen.last - seen.first) + 1;
+    }
+    keys += end - kernels::VisibleTo(mask, begin).first;
+  }
+  const double bytes = 2.0 * (kv_heads_ * d_ + kernels::GpuValueHeads(kv_heads_, d_, d_v_) * d_v_);
+  return {.flops = 2 * pairs * heads_ * (d_ + d_v_), .bytes = keys * bytes};
+}
+
+kernels::AttentionGpuMask DeviceAttention::Mask() const {
+  const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
+  return {
+      .pseudo = pseudo_,
+      .token_causal = spec_.mask == checkpoint::IhaMask::kTokenCausal,
+      .token_window = pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken,
+      .window = static_cast<uint32_t>(window)};
 }
 
 absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Project(DeviceRuntime& runtime, uint32_t tokens,
@@ -164,6 +217,23 @@ absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Mix(DeviceRuntime& runti
   return mixed;
 }
 
+absl::StatusOr<DeviceAttention::Heads> DeviceAttention::Place(DeviceRuntime& runtime, DeviceStep& step,
+                                                              const DeviceRopes& ropes, const DevicePlaces& places,
+                                                              const kernels::KvPagesGpu& pages,
+                                                              const Heads& base) const {
+  const uint32_t tokens = step.tokens();
+  if (!q_norm_.empty() && !post_mix()) IHA_RETURN_IF_ERROR(NormHeads(runtime, tokens, base));
+  if (spec_.kind == AttentionKind::kIha) {
+    IHA_ASSIGN_OR_RETURN(Heads mixed, Mix(runtime, step, ropes, base));
+    IHA_RETURN_IF_ERROR(Append(runtime, places, pages, mixed));
+    return mixed;
+  }
+  IHA_ASSIGN_OR_RETURN(const uint32_t* const rows, step.TokenRows(1));
+  IHA_RETURN_IF_ERROR(Rotate(runtime, ropes, rows, tokens, base));
+  IHA_RETURN_IF_ERROR(Append(runtime, places, pages, base));
+  return Heads();
+}
+
 absl::Status DeviceAttention::Append(DeviceRuntime& runtime, const DevicePlaces& places,
                                      const kernels::KvPagesGpu& pages, const Heads& heads) const {
   return runtime.Check(kernels::KvAppendGpu({.pages = pages,
@@ -181,9 +251,6 @@ absl::Status DeviceAttention::Append(DeviceRuntime& runtime, const DevicePlaces&
 absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const DevicePlaces& places,
                                                    const kernels::KvPagesGpu& pages, const Heads& heads) const {
   IHA_ASSIGN_OR_RETURN(DeviceRows y, DeviceRows::Make(runtime, size_t{places.rows} * heads_ * d_v_, "attended"));
-  const bool token_window =
-      pseudo_ > 1 && spec_.window.has_value() && spec_.window->unit == checkpoint::WindowUnit::kToken;
-  const int64_t window = spec_.window.has_value() ? std::min<int64_t>(spec_.window->size, UINT32_MAX) : 0;
   const kernels::AttentionGpuArgs args{.q = heads.q.data(),
                                        .k_pages = pages.k_pages,
                                        .v_pages = pages.v_pages,
@@ -199,10 +266,7 @@ absl::StatusOr<DeviceRows> DeviceAttention::Attend(DeviceRuntime& runtime, const
                                        .d = d_,
                                        .d_v = d_v_,
                                        .scale = scale_,
-                                       .mask = {.pseudo = pseudo_,
-                                                .token_causal = spec_.mask == checkpoint::IhaMask::kTokenCausal,
-                                                .token_window = token_window,
-                                                .window = static_cast<uint32_t>(window)},
+                                       .mask = Mask(),
                                        .max_keys = places.max_keys};
   if (spec_.kind == AttentionKind::kTalkingHeads) {
     IHA_RETURN_IF_ERROR(AttendTalking(runtime, args));

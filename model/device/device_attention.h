@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/attention/attention_gpu.h"
 #include "model/checkpoint/config.h"
+#include "model/device/device_profile.h"
 #include "model/device/device_step.h"
 #include "model/device/device_weights.h"
 
@@ -34,7 +35,7 @@ class DeviceAttention {
   // The last row of the RoPE tables that a step up to `position` turns by.
   uint32_t LastRopeRow(uint32_t position) const;
   // x, out: [tokens][hidden, padded]; out is written.
-  absl::Status Forward(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
+  absl::Status Forward(DeviceRuntime& runtime, DeviceProfile& profile, DeviceStep& step, const DeviceRopes& ropes,
                        const DeviceCache::Layer& cache, const uint16_t* x, uint16_t* out) const;
 
  private:
@@ -47,6 +48,14 @@ class DeviceAttention {
   absl::Status LoadIha(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
   absl::Status LoadOutput(const checkpoint::ModelConfig& config, const std::string& at, const DeviceWeights& weights);
 
+  // For the profile. A gate's and lambda's projections count for the output; of attention: scores and weighted sums of
+  // every visible pair, visible keys and values once a sequence.
+  OpWork ProjectWork(uint32_t tokens) const;
+  OpWork MixWork(uint32_t tokens) const;
+  OpWork AttendWork(const DeviceStep& step) const;
+  OpWork CollapseWork(uint32_t tokens) const;
+  OpWork OutputWork(uint32_t tokens) const;
+  kernels::AttentionGpuMask Mask() const;
   absl::StatusOr<Heads> Project(DeviceRuntime& runtime, uint32_t tokens, const uint16_t* x) const;
   absl::Status KnockValues(DeviceRuntime& runtime, uint32_t tokens, DeviceRows& v) const;
   absl::Status NormHeads(DeviceRuntime& runtime, uint32_t rows, const Heads& heads) const;
@@ -55,6 +64,9 @@ class DeviceAttention {
   // From base heads to pseudo ones, normed and rotated.
   absl::StatusOr<Heads> Mix(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
                             const Heads& base) const;
+  // Norms, then RoPE in place or the mix, which comes back; keys and values are in the cache then.
+  absl::StatusOr<Heads> Place(DeviceRuntime& runtime, DeviceStep& step, const DeviceRopes& ropes,
+                              const DevicePlaces& places, const kernels::KvPagesGpu& pages, const Heads& base) const;
   absl::Status Append(DeviceRuntime& runtime, const DevicePlaces& places, const kernels::KvPagesGpu& pages,
                       const Heads& heads) const;
   absl::StatusOr<DeviceRows> Attend(DeviceRuntime& runtime, const DevicePlaces& places,

@@ -17,6 +17,7 @@
 #include "model/activation.h"
 #include "model/device/decode_steps.h"
 #include "model/device/device_attention.h"
+#include "model/device/device_profile.h"
 #include "model/device/device_sampling.h"
 #include "model/step_check.h"
 
@@ -49,13 +50,15 @@ class DeviceBackend final : public Backend, private TokenDrawing {
  public:
   DeviceBackend(const ModelConfig& config, std::unique_ptr<DeviceRuntime> runtime, const DeviceOptions& options)
       : config_(config),
-        options_(options),
+        record_decode_(options.record_decode && !options.profile),
         runtime_(std::move(runtime)),
+        profile_(*runtime_, options.profile),
         hidden_(static_cast<uint32_t>(PlainAxis(config.hidden_size).padded())),
         ropes_(*runtime_, config_, DeviceHeadSize(config.head_dim) / 2) {}
 
   absl::Status Load(const Checkpoint& checkpoint, const NumericsSpec& numerics);
   const ModelInfo& info() const override { return info_; }
+  OpTotals profile() const override { return profile_.totals(); }
   absl::Status ReserveCache(int32_t blocks) override;
   absl::Status CopyBlock(int32_t from, int32_t to) override;
   absl::Status Forward(std::span<const Segment> segments, std::span<float> logits, Trace* trace) override;
@@ -68,6 +71,7 @@ class DeviceBackend final : public Backend, private TokenDrawing {
   absl::StatusOr<Block> LoadBlock(int64_t layer, const DeviceWeights& weights) const;
   absl::Status RunBlock(size_t layer, DeviceStep& step, const DeviceRows& x, Trace* trace);
   absl::Status RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out);
+  static OpWork MlpWork(const Block& block, uint32_t tokens);
   absl::Status Head(const DeviceStep& step, const DeviceRows& x, const DeviceArray<float>& logits);
   // The forward pass, up to the wanted rows' logits.
   absl::Status Enqueue(DeviceStep& step, const DeviceArray<float>& logits, Trace* trace);
@@ -84,9 +88,10 @@ class DeviceBackend final : public Backend, private TokenDrawing {
   absl::StatusOr<std::vector<float>> ToHost(const DeviceRows& x, uint32_t rows) const;
 
   const ModelConfig config_;
-  const DeviceOptions options_;
+  const bool record_decode_;
   const std::unique_ptr<DeviceRuntime> runtime_;  // before all that lies in its memory
-  const uint32_t hidden_;                         // padded
+  DeviceProfile profile_;
+  const uint32_t hidden_;  // padded
   DeviceRopes ropes_;
   ModelInfo info_;
   DeviceCache cache_;
@@ -153,7 +158,7 @@ absl::Status DeviceBackend::Load(const Checkpoint& checkpoint, const NumericsSpe
            .vocab_size = static_cast<int32_t>(config_.vocab_size),
            .context_tokens = config_.context_tokens,
            .kv_block_bytes = cache_.block_bytes(),
-           .spare_blocks = options_.record_decode ? 1 : 0,  // MakeCache
+           .spare_blocks = record_decode_ ? 1 : 0,  // MakeCache
            .kv_windows = cache_.windows(),
            .device_bytes = runtime_->FreeBytes(),
            .numerics_id = numerics.Id(),
@@ -171,7 +176,7 @@ absl::Status DeviceBackend::ReserveCache(int32_t blocks) {
 
 absl::Status DeviceBackend::MakeCache(int32_t blocks) {
   IHA_RETURN_IF_ERROR(cache_.Reserve(*runtime_, blocks + info_.spare_blocks));
-  if (!options_.record_decode) return absl::OkStatus();
+  if (!record_decode_) return absl::OkStatus();
   decode_.emplace(DecodeSteps::Model{
       .runtime = runtime_.get(),
       .cache = &cache_,
@@ -194,25 +199,25 @@ absl::Status DeviceBackend::CopyBlock(int32_t from, int32_t to) {
 }
 
 absl::Status DeviceBackend::Norm(uint32_t rows, const DeviceRows& x, const DeviceRows& weight, const DeviceRows& y) {
-  return runtime_->Check(kernels::RmsNormGpu({.x = x.data(),
-                                              .weight = weight.data(),
-                                              .y = y.data(),
-                                              .rows = rows,
-                                              .n = hidden_,
-                                              .ldx = hidden_,
-                                              .ldy = hidden_,
-                                              .eps = static_cast<float>(config_.rms_norm_eps),
-                                              .weight_plus_one = config_.norm_plus_one,
-                                              .mean_of = static_cast<uint32_t>(config_.hidden_size)},
-                                             runtime_->stream()),
-                         "norm");
+  const kernels::RmsNormGpuArgs args{.x = x.data(),
+                                     .weight = weight.data(),
+                                     .y = y.data(),
+                                     .rows = rows,
+                                     .n = hidden_,
+                                     .ldx = hidden_,
+                                     .ldy = hidden_,
+                                     .eps = static_cast<float>(config_.rms_norm_eps),
+                                     .weight_plus_one = config_.norm_plus_one,
+                                     .mean_of = static_cast<uint32_t>(config_.hidden_size)};
+  return profile_.Time(Op::kNorm, {},
+                       [&] { return runtime_->Check(kernels::RmsNormGpu(args, runtime_->stream()), "norm"); });
 }
 
 absl::Status DeviceBackend::AddResidual(uint32_t rows, const DeviceRows& x, const DeviceRows& y) {
-  return runtime_->Check(
-      kernels::AddInPlaceGpu({.x = x.data(), .y = y.data(), .rows = rows, .n = hidden_, .ldx = hidden_, .ldy = hidden_},
-                             runtime_->stream()),
-      "residual");
+  const kernels::AddGpuArgs args{
+      .x = x.data(), .y = y.data(), .rows = rows, .n = hidden_, .ldx = hidden_, .ldy = hidden_};
+  return profile_.Time(Op::kNorm, {},
+                       [&] { return runtime_->Check(kernels::AddInPlaceGpu(args, runtime_->stream()), "residual"); });
 }
 
 absl::StatusOr<std::vector<float>> DeviceBackend::ToHost(const DeviceRows& x, uint32_t rows) const {
@@ -224,6 +229,12 @@ absl::StatusOr<std::vector<float>> DeviceBackend::ToHost(const DeviceRows& x, ui
     for (size_t i = 0; i < hidden; i++) values.push_back(kernels::WidenBF16(bits[row * hidden_ + i]));
   }
   return values;
+}
+
+OpWork DeviceBackend::MlpWork(const Block& block, uint32_t tokens) {
+  OpWork work = WorkOf(block.up, tokens);
+  work += WorkOf(block.down, tokens);
+  return block.gate.weights.empty() ? work : work += WorkOf(block.gate, tokens);
 }
 
 absl::Status DeviceBackend::RunMlp(const Block& block, uint32_t tokens, const DeviceRows& x, const DeviceRows& out) {
@@ -256,7 +267,8 @@ absl::Status DeviceBackend::RunBlock(size_t layer, DeviceStep& step, const Devic
   IHA_ASSIGN_OR_RETURN(const DeviceRows normed, Rows(n, "normed"));
   IHA_ASSIGN_OR_RETURN(const DeviceRows update, Rows(n, "update"));
   IHA_RETURN_IF_ERROR(Norm(n, x, block.input_norm, normed));
-  IHA_RETURN_IF_ERROR(block.attention.Forward(*runtime_, step, ropes_, cache_.At(layer), normed.data(), update.data()));
+  IHA_RETURN_IF_ERROR(
+      block.attention.Forward(*runtime_, profile_, step, ropes_, cache_.At(layer), normed.data(), update.data()));
   if (trace != nullptr) {
     IHA_ASSIGN_OR_RETURN(std::vector<float> out, ToHost(update, n));
     trace->attn_out.push_back(std::move(out));
@@ -264,7 +276,7 @@ absl::Status DeviceBackend::RunBlock(size_t layer, DeviceStep& step, const Devic
   if (config_.sandwich_norms) IHA_RETURN_IF_ERROR(Norm(n, update, block.after_attention, update));
   IHA_RETURN_IF_ERROR(AddResidual(n, x, update));
   IHA_RETURN_IF_ERROR(Norm(n, x, block.before_mlp, normed));
-  IHA_RETURN_IF_ERROR(RunMlp(block, n, normed, update));
+  IHA_RETURN_IF_ERROR(profile_.Time(Op::kMlp, MlpWork(block, n), [&] { return RunMlp(block, n, normed, update); }));
   if (config_.sandwich_norms) IHA_RETURN_IF_ERROR(Norm(n, update, block.after_mlp, update));
   return AddResidual(n, x, update);
 }
@@ -280,19 +292,20 @@ absl::Status DeviceBackend::Head(const DeviceStep& step, const DeviceRows& x, co
           runtime_->stream()),
       "wanted rows"));
   IHA_RETURN_IF_ERROR(Norm(rows, last, final_norm_, last));
-  return ApplyLinear(*runtime_, head(), last.data(), rows, logits.data());
+  return profile_.Time(Op::kHead, WorkOf(head(), rows),
+                       [&] { return ApplyLinear(*runtime_, head(), last.data(), rows, logits.data()); });
 }
 
 absl::Status DeviceBackend::Enqueue(DeviceStep& step, const DeviceArray<float>& logits, Trace* trace) {
   IHA_ASSIGN_OR_RETURN(const DeviceRows x, Rows(step.tokens(), "residual stream"));
-  IHA_RETURN_IF_ERROR(runtime_->Check(kernels::EmbedGpu({.table = embedding_.weights.data(),
-                                                         .ids = step.ids().data(),
-                                                         .out = x.data(),
-                                                         .rows = step.tokens(),
-                                                         .n = hidden_,
-                                                         .scale = static_cast<float>(config_.embedding_scale)},
-                                                        runtime_->stream()),
-                                      "embedding"));
+  const kernels::EmbedGpuArgs args{.table = embedding_.weights.data(),
+                                   .ids = step.ids().data(),
+                                   .out = x.data(),
+                                   .rows = step.tokens(),
+                                   .n = hidden_,
+                                   .scale = static_cast<float>(config_.embedding_scale)};
+  IHA_RETURN_IF_ERROR(profile_.Time(
+      Op::kEmbedding, {}, [&] { return runtime_->Check(kernels::EmbedGpu(args, runtime_->stream()), "embedding"); }));
   for (size_t layer = 0; layer < blocks_.size(); layer++) IHA_RETURN_IF_ERROR(RunBlock(layer, step, x, trace));
   return Head(step, x, logits);
 }
@@ -304,6 +317,7 @@ uint32_t DeviceBackend::LastRopeRow(uint32_t position) const {
 }
 
 absl::Status DeviceBackend::Run(std::span<const Segment> segments, Trace* trace) {
+  profile_.Begin();
   logits_ = {};
   step_logits_ = {};
   logit_rows_ = 0;
@@ -331,7 +345,8 @@ absl::Status DeviceBackend::Forward(std::span<const Segment> segments, std::span
     IHA_RETURN_IF_ERROR(Run(segments, trace));
     std::vector<int32_t> all(static_cast<size_t>(logit_rows_));
     std::iota(all.begin(), all.end(), 0);
-    return DownloadLogits(*runtime_, logits_, all, logits);
+    IHA_RETURN_IF_ERROR(DownloadLogits(*runtime_, logits_, all, logits));
+    return profile_.End();
   });
 }
 
@@ -344,7 +359,8 @@ absl::Status DeviceBackend::ForwardAndDraw(std::span<const Segment> segments, st
   }
   return WithinHostMemory(kStep, [&]() -> absl::Status {
     IHA_RETURN_IF_ERROR(Run(segments, nullptr));
-    return DrawOnDevice(*runtime_, logits_, draws, tokens);
+    IHA_RETURN_IF_ERROR(DrawOnDevice(*runtime_, logits_, draws, tokens));
+    return profile_.End();
   });
 }
 

@@ -17,6 +17,7 @@ namespace iha::model {
 
 struct DeviceOptions {
   bool record_decode = true;  // decode_steps.h; else those steps are enqueued as others are
+  bool profile = false;       // operations are timed one by one; then no step is recorded
 };
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenDeviceBackend(const checkpoint::Checkpoint& checkpoint,

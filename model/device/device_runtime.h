@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/status_macros.h"
 #include "kernels/simt/target.h"
 
@@ -29,6 +30,12 @@ enum class DeviceFill {
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
+};
+
+// A point in the order of the stream. Destroyed before its runtime.
+class DeviceMark {
+ public:
+  virtual ~DeviceMark() = default;
 };
 
 class DeviceFast;
@@ -49,6 +56,10 @@ class DeviceRuntime {
   virtual int64_t FreeBytes() = 0;
   // Of a block's shared memory: what a launch may ask for.
   virtual uint32_t MaxSharedBytes() const = 0;
+
+  // A mark behind all that was enqueued, outside of recordings; from one to a later one, once both are passed: waits.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<DeviceMark>> Mark() = 0;
+  [[nodiscard]] virtual absl::StatusOr<absl::Duration> Between(const DeviceMark& begin, const DeviceMark& end) = 0;
 
   // From BeginRecording to EndRecording, which comes whatever happens between, launches are recorded and not done;
   // nothing is uploaded or downloaded. Memory that is allocated meanwhile is freed meanwhile, and is the graph's own

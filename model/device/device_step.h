@@ -49,6 +49,7 @@ class DeviceStep {
 
   uint32_t tokens() const { return static_cast<uint32_t>(positions_.size()); }
   uint32_t last_position() const { return last_position_; }
+  std::span<const Segment> segments() const { return segments_; }  // those with tokens
   const DeviceArray<int32_t>& ids() const { return ids_; }
   const DeviceArray<int32_t>& logit_rows() const { return logit_rows_; }  // indices into the step's tokens
   absl::StatusOr<const DevicePlaces*> PlacesOf(uint32_t pseudo, size_t group);

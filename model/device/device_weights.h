@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/device/device_runtime.h"
+#include "model/op_profile.h"
 
 namespace iha::model {
 
@@ -41,6 +42,12 @@ struct DeviceLinear {
   uint32_t n = 0;
   uint32_t k = 0;
 };
+
+// y = x W^T of so many rows, padded as the device has it.
+inline OpWork WorkOf(const DeviceLinear& linear, uint32_t rows) {
+  const double weights = static_cast<double>(linear.n) * linear.k;
+  return {.flops = 2.0 * rows * weights, .bytes = 2 * weights};
+}
 
 class DeviceWeights {
  public:

@@ -7,7 +7,8 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenEmulatedBackend(const checkpoint::C
                                                              const EmulatedOptions& options) {
   EmulatedOptions device = options;
   if (numerics.fast() && device.processors == 0) device.processors = kEmulatedProcessors;
-  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(device), {.record_decode = device.record_decode});
+  return OpenDeviceBackend(checkpoint, numerics, MakeEmulatedRuntime(device),
+                           {.record_decode = device.record_decode, .profile = device.clock != nullptr});
 }
 
 }  // namespace iha::model

@@ -28,6 +28,10 @@ struct Memory {
   const char* name;
 };
 
+struct EmulatedMark final : DeviceMark {
+  absl::Duration at;
+};
+
 class EmulatedGraph final : public DeviceGraph {
  public:
   explicit EmulatedGraph(simt::Device& device) : device_(device) {}
@@ -51,7 +55,8 @@ class EmulatedRuntime final : public DeviceRuntime {
       : device_({.seed = options.seed,
                  .copies = options.eager_copies ? simt::CopyMode::kEager : simt::CopyMode::kLazy,
                  .max_shared_bytes = options.max_shared_bytes}),
-        free_bytes_(options.free_bytes) {
+        free_bytes_(options.free_bytes),
+        clock_(options.clock) {
     if (options.processors > 0) fast_.emplace(options.processors);
   }
 
@@ -107,6 +112,16 @@ class EmulatedRuntime final : public DeviceRuntime {
     return report.ok() ? Internal("{}: refuses its shape", kernel) : Internal("{}: {}", kernel, report.message);
   }
 
+  // Launches are done when they return.
+  absl::StatusOr<std::unique_ptr<DeviceMark>> Mark() override {
+    auto mark = std::make_unique<EmulatedMark>();
+    if (clock_ != nullptr) mark->at = clock_->Elapsed();
+    return mark;
+  }
+  absl::StatusOr<absl::Duration> Between(const DeviceMark& begin, const DeviceMark& end) override {
+    return static_cast<const EmulatedMark&>(end).at - static_cast<const EmulatedMark&>(begin).at;
+  }
+
   absl::Status BeginRecording() override {
     freed_while_recording_ = false;
     recording_ = std::make_unique<EmulatedGraph>(device_);
@@ -145,6 +160,7 @@ class EmulatedRuntime final : public DeviceRuntime {
 
   simt::Device device_;
   const int64_t free_bytes_;
+  const Clock* const clock_;
   std::optional<SplitKeysOnly> fast_;
   std::unique_ptr<EmulatedGraph> recording_;
   bool freed_while_recording_ = false;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/clock.h"
 #include "model/device/device_runtime.h"
 
 namespace iha::model {
@@ -21,6 +22,8 @@ struct EmulatedOptions {
   uint32_t max_shared_bytes = kernels::kGpuMaxSharedBytes;  // of a block: another GPU's
   // Numerics `fast`: multiprocessors that decode steps are cut for (device_fast.h); 0: exact.
   uint32_t processors = 0;
+  // For a profile of operations, which take the time of the emulator; null: none. Must outlive the model.
+  const Clock* clock = nullptr;
 };
 
 std::unique_ptr<DeviceRuntime> MakeEmulatedRuntime(const EmulatedOptions& options);

@@ -67,6 +67,19 @@ TEST_F(EmulatedRun, FromCoordinatorToTable) {
   EXPECT_THAT(Read("one/table.json"), HasSubstr("cuda-emulated"));
 }
 
+// What it costs is told by operation, as on the CPU, but not beside the CPU's peak; no byte of a result depends on it.
+TEST_F(EmulatedRun, ProfileTimesOperations) {
+  Make("global", R"({"kind": "global", "rope_pairing": "half", "qk_norm": "none"})");
+  ASSERT_EQ(Run("global", "plain").exit.code, 0);
+  const RunResult run = Run("global", "profiled", {"--profile"});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  for (const char* operation : {"qkv ", "positions ", "attention ", "attention_output ", "mlp ", "head "}) {
+    EXPECT_THAT(run.err, HasSubstr(std::string("\n") + operation));
+  }
+  EXPECT_THAT(run.err, ::testing::Not(HasSubstr("machine")));
+  EXPECT_EQ(Read("plain/samples.jsonl"), Read("profiled/samples.jsonl"));
+}
+
 TEST_F(EmulatedRun, ALayerWithoutAKernelIsOneLine) {
   Make("wide", R"({"kind": "global", "rope_pairing": "half", "qk_norm": "none"})", 258);
   const RunResult tool = RunProgram({"iha-eval", "logits", "--model", Path("wide"), "--ids", Path("ids.json"), "--out",

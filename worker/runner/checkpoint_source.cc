@@ -70,7 +70,8 @@ absl::StatusOr<LoadedModel> CheckpointSource::Load(const std::string& name, cons
                                                                      .numerics = numerics->second,
                                                                      .device = options_.device,
                                                                      .positions = positions,
-                                                                     .clock = options_.clock}));
+                                                                     .clock = options_.clock,
+                                                                     .profile_device = options_.profile_device}));
   // The folder may have changed since it was offered: then its results would be stored under another model's name.
   if (loaded.backend->info().weights != offer.weights) {
     offers_.erase(name);  // the next offer is of what is there now

@@ -21,6 +21,7 @@ struct CheckpointSourceOptions {
   int threads = 1;
   std::string device = "cpu";    // or emulated, cuda, cuda:N
   const Clock* clock = nullptr;  // of the models' profiles; null = none. Must outlive them
+  bool profile_device = false;   // model::OpenOptions
 };
 
 class CheckpointSource final : public ModelSource {

@@ -64,10 +64,10 @@ void PrintStats(const Tool& tool, const engine::EngineCounters& counters, absl::
 }
 
 // The roof is this machine's: it says nothing about another device.
-absl::Status PrintProfile(int threads, const engine::EngineCounters& counters) {
+absl::Status PrintProfile(int threads, bool on_device, const engine::EngineCounters& counters) {
   std::optional<MachinePeak> peak;
   const EngineTelemetry telemetry = engine::TelemetryOf(counters);
-  if (!telemetry.operations.empty()) {
+  if (!on_device && !telemetry.operations.empty()) {
     IHA_ASSIGN_OR_RETURN(peak, model::MeasureMachinePeak(threads));
   }
   std::cerr << OperationTable(telemetry, peak) << TelemetrySummary(telemetry, peak);
@@ -79,6 +79,7 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   IHA_ASSIGN_OR_RETURN(model::OpenOptions open, ToOpenOptions(flags.model));
   RealClock clock;
   if (flags.profile) open.clock = &clock;
+  open.profile_device = flags.profile;
   IHA_ASSIGN_OR_RETURN(model::OpenedModel model, model::OpenModel(flags.folder, open));
   engine::EngineOptions options;
   IHA_ASSIGN_OR_RETURN(options.kv_bytes, KvBytes(flags, model.backend->info()));
@@ -98,7 +99,7 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   const absl::Duration begin = clock.Elapsed();
   const int code = LineGenerator(*model.tokenizer, *engine, std::move(generate), std::cout, std::cerr).Run(in);
   if (flags.stats) PrintStats(tool, engine->counters(), clock.Elapsed() - begin);
-  if (flags.profile) IHA_RETURN_IF_ERROR(PrintProfile(open.threads, engine->counters()));
+  if (flags.profile) IHA_RETURN_IF_ERROR(PrintProfile(open.threads, open.numerics.on_device(), engine->counters()));
   return code;
 }
 

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendRequest& request) {
                               request.numerics.Id());
   }
   IHA_ASSIGN_OR_RETURN(std::unique_ptr<DeviceRuntime> runtime, MakeCudaRuntime(device, kFast));
-  return OpenDeviceBackend(*request.checkpoint, request.numerics, std::move(runtime));
+  return OpenDeviceBackend(*request.checkpoint, request.numerics, std::move(runtime), {.profile = request.profile});
 }
 
 }  // namespace

@@ -30,6 +30,17 @@ class CudaGraph final : public DeviceGraph {
   cudaGraphExec_t executable_ = nullptr;
 };
 
+struct CudaMark final : DeviceMark {
+  explicit CudaMark(int device) : index(device) {}
+  ~CudaMark() override {
+    if (event == nullptr) return;
+    cudaSetDevice(index);
+    cudaEventDestroy(event);
+  }
+  const int index;
+  cudaEvent_t event = nullptr;
+};
+
 // What a library does, beside a pool that keeps what nobody uses: where the library finds no memory it gets that.
 class FastBesidePool final : public DeviceFast {
  public:
@@ -87,6 +98,8 @@ class CudaRuntime final : public DeviceRuntime {
   absl::Status Check(kernels::GpuStatus status, const char* kernel) override;
   int64_t FreeBytes() override;
   uint32_t MaxSharedBytes() const override { return device_.max_shared_bytes; }
+  absl::StatusOr<std::unique_ptr<DeviceMark>> Mark() override;
+  absl::StatusOr<absl::Duration> Between(const DeviceMark& begin, const DeviceMark& end) override;
   absl::Status BeginRecording() override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override;
   absl::Status Replay(DeviceGraph& graph) override;
@@ -253,6 +266,22 @@ int64_t CudaRuntime::FreeBytes() {
     return 0;
   }
   return static_cast<int64_t>(free + reserved - used);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceMark>> CudaRuntime::Mark() {
+  cudaSetDevice(index_);
+  auto mark = std::make_unique<CudaMark>(index_);
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventCreateWithFlags(&mark->event, cudaEventDefault), "mark"));
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(mark->event, stream_), "mark"));
+  return mark;
+}
+
+absl::StatusOr<absl::Duration> CudaRuntime::Between(const DeviceMark& begin, const DeviceMark& end) {
+  const cudaEvent_t from = static_cast<const CudaMark&>(begin).event, to = static_cast<const CudaMark&>(end).event;
+  float milliseconds = 0;
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventSynchronize(to), "mark"));
+  IHA_RETURN_IF_ERROR(CudaStatus(cudaEventElapsedTime(&milliseconds, from, to), "mark"));
+  return absl::Milliseconds(milliseconds);
 }
 
 // Relaxed: memory may be taken from the GPU meanwhile, by this thread and by others.

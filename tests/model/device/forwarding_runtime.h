@@ -23,6 +23,10 @@ class ForwardingRuntime : public DeviceRuntime {
   absl::Status Check(kernels::GpuStatus status, const char* kernel) override { return device_->Check(status, kernel); }
   int64_t FreeBytes() override { return device_->FreeBytes(); }
   uint32_t MaxSharedBytes() const override { return device_->MaxSharedBytes(); }
+  absl::StatusOr<std::unique_ptr<DeviceMark>> Mark() override { return device_->Mark(); }
+  absl::StatusOr<absl::Duration> Between(const DeviceMark& begin, const DeviceMark& end) override {
+    return device_->Between(begin, end);
+  }
   absl::Status BeginRecording() override { return device_->BeginRecording(); }
   absl::StatusOr<std::unique_ptr<DeviceGraph>> EndRecording() override { return device_->EndRecording(); }
   absl::Status Replay(DeviceGraph& graph) override { return device_->Replay(graph); }

@@ -69,6 +69,32 @@ TEST_F(CudaRuntimeTest, UploadsDoNotWaitForEachOther) {
   EXPECT_FALSE(Fake().queue.empty());
 }
 
+// Marks lie in the order of the stream: what is enqueued between two takes their time, however late it is asked for.
+TEST_F(CudaRuntimeTest, MarksTimeWhatLiesBetween) {
+  {
+    const auto runtime = Make();
+    const auto array = DeviceArray<uint32_t>::Copy(*runtime, Counted(8, 1), "values");
+    ASSERT_TRUE(array.ok()) << array.status();
+    const auto kernels = [&](int n) {
+      for (int i = 0; i < n; i++) {
+        cudaMemcpyAsync(array->data(), array->data() + 4, 16, cudaMemcpyDeviceToDevice, runtime->stream());
+      }
+    };
+    const auto first = runtime->Mark();
+    kernels(3);
+    const auto second = runtime->Mark();
+    kernels(2);
+    const auto third = runtime->Mark();
+    ASSERT_TRUE(first.ok() && second.ok() && third.ok());
+    EXPECT_EQ(Fake().waits, 0);
+    EXPECT_EQ(*runtime->Between(**second, **third), absl::Milliseconds(2));
+    EXPECT_EQ(*runtime->Between(**first, **second), absl::Milliseconds(3));
+    Fake().failing = "cudaEventRecord";
+    EXPECT_EQ(runtime->Mark().status().code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_TRUE(Fake().NothingLeft());
+}
+
 TEST_F(CudaRuntimeTest, AllIsGivenBack) {
   {
     const auto runtime = Make();

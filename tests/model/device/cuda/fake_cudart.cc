@@ -204,7 +204,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return Delete(Fake().events, e
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   auto* const records = reinterpret_cast<int*>(event);
   ++*records;
-  Fake().queue.push_back([records] { --*records; });
+  Fake().queue.push_back([records] {
+    --*records;
+    Fake().passed[records] = Fake().milliseconds;
+  });
   return Call("cudaEventRecord");
 }
 // Only as far as it must: what lies behind the event stays undone.
@@ -215,6 +218,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Fake().queue.erase(Fake().queue.begin(), Fake().queue.begin() + static_cast<std::ptrdiff_t>(done));
   if (done > 0) Fake().waits++;
   return Call("cudaEventSynchronize");
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (const cudaError_t error = Call("cudaEventElapsedTime")) return error;
+  const auto from = Fake().passed.find(begin), to = Fake().passed.find(end);
+  if (from == Fake().passed.end() || to == Fake().passed.end()) return cudaErrorNotReady;
+  *milliseconds = to->second - from->second;
+  return cudaSuccess;
 }
 // Device to device stands for a kernel.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
@@ -228,6 +238,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
       return;
     }
     std::memcpy(to, from, bytes);
+    if (!up && !down) Fake().milliseconds++;
   });
   return Call("cudaMemcpyAsync");
 }

@@ -42,6 +42,9 @@ struct FakeCuda {
   size_t used = 0;
   size_t kept = 0;  // by pools, for allocations to come
   int waits = 0;    // that found something to do
+  // A kernel takes a millisecond; when each event was passed.
+  float milliseconds = 0;
+  std::map<void*, float> passed;
 
   void Enqueue(std::function<void()> work) { (capturing ? captured : queue).push_back(std::move(work)); }
   void Drain();
