@@ -9,6 +9,13 @@
 
 namespace iha::testing {
 
+// Sanitizers hold freed memory back and keep notes of all memory: what a process takes says nothing there.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kMemoryIsTheProgramsOwn = false;
+#else
+inline constexpr bool kMemoryIsTheProgramsOwn = true;
+#endif
+
 // A line "NAME: N kB" of this process's /proc/self/status.
 inline int64_t StatusKib(const std::string& name) {
   std::ifstream status("/proc/self/status");
