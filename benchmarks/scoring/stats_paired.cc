@@ -77,7 +77,7 @@ double EffectiveItems(std::span<const double> d, double mean) {
 
 void UseBootstrapT(std::span<const double> d, const PairedOptions& options, PairedResult& result) {
   const double n = static_cast<double>(result.items);
-  const double effective = EffectiveItems(d, result.delta);  // 2 at least, as residuals sum to 0
+  const double effective = EffectiveItems(d, result.delta);  // above 1, as residuals sum to 0
   const double se = std::sqrt(effective / (effective - 1.0)) * result.sd / std::sqrt(n);
   const double correction = options.continuity * StepOf(d) / n;
   const std::vector<double> statistics = StudentizedResamples(d, options.seed, options.draws);
