@@ -35,9 +35,6 @@ class DeviceFast {
     float scale = 1.0f;
   };
   virtual absl::StatusOr<bool> CausalAttention(const Prompt& prompt) = 0;
-  // Around a recording: scratch of the library's own that it takes meanwhile is the recording's, and stays.
-  virtual absl::Status BeginRecording() { return absl::OkStatus(); }
-  virtual absl::Status EndRecording() { return absl::OkStatus(); }
 };
 
 // Shorter prompts go to our kernel: a call of a library's costs more than it saves.

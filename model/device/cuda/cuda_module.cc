@@ -15,10 +15,10 @@ namespace {
 
 #ifdef IHA_CUDA_FAST
 constexpr auto kBackendName = CudaFastName;
-const MakeDeviceFast kFast = MakeTorchFast;
+const MakeCudaFast kFast = MakeTorchFast;
 #else
 constexpr auto kBackendName = CudaExactName;
-const MakeDeviceFast kFast;
+const MakeCudaFast kFast;
 #endif
 
 absl::StatusOr<int> Architecture(const std::string& device) {

@@ -4,60 +4,35 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 #include <torch/headeronly/version.h>
 
 #include <string_view>
 
 #include "common/errors.h"
 #include "common/numerics_spec.h"
+#include "model/device/cuda/torch_memory.h"
 
 namespace iha::model {
 namespace {
 
 static_assert(std::string_view(TORCH_VERSION) == kTorchVersion, "numerics ids name the LibTorch that is built against");
 
-// Runs `work`; what it throws becomes a Status.
-template <class Work>
-absl::StatusOr<bool> Guarded(const char* what, const Work& work) {
-  try {
-    return work();
-  } catch (const c10::OutOfMemoryError& error) {
-    return ResourceExhausted("{}: {}", what, error.what_without_backtrace());
-  } catch (const c10::Error& error) {
-    const std::string message = error.what_without_backtrace();
-    return Internal("{}: LibTorch: {}", what, message.substr(0, message.find('\n')));
-  } catch (const std::exception& error) {
-    return Internal("{}: {}", what, error.what());
-  }
-}
-
 class TorchFast final : public DeviceFast {
  public:
-  TorchFast(int index, uint32_t processors, cudaStream_t stream)
+  // `memory` outlives it.
+  TorchFast(int index, uint32_t processors, TorchMemory& memory)
       : processors_(processors),
-        stream_(c10::cuda::getStreamFromExternal(stream, static_cast<c10::DeviceIndex>(index))),
+        memory_(memory),
         options_(
             at::TensorOptions(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index))).dtype(at::kBFloat16)) {}
-
-  // The pool of recordings counts who uses it: as often as it was begun.
-  ~TorchFast() override {
-    for (; recordings_begun_ > 0; recordings_begun_--) {
-      Guarded("recording", [&] {
-        c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), recordings_);
-        return true;
-      }).IgnoreError();
-    }
-  }
 
   uint32_t processors() const override { return processors_; }
 
   absl::StatusOr<bool> Matmul(const kernels::MatmulGpuArgs& args) override {
-    return Guarded("product", [&] {
+    return memory_.Run("product", [&] {
       const c10::InferenceMode inference;
-      const c10::cuda::CUDAStreamGuard stream(stream_);
+      const c10::cuda::CUDAStreamGuard stream(memory_.stream());
       const at::Tensor x = View(args.x, {args.m, args.k}, {args.ldx, 1});
       const at::Tensor w = View(args.w, {args.k, args.n}, {1, args.ldw});
       if (args.y != nullptr) {
@@ -71,31 +46,10 @@ class TorchFast final : public DeviceFast {
     });
   }
 
-  // Of a pool of LibTorch's that nothing else takes from and that it never empties, as its own graphs have.
-  absl::Status BeginRecording() override {
-    return Guarded("recording",
-                   [&] {
-                     const cudaStream_t mine = stream_.stream();
-                     c10::cuda::CUDACachingAllocator::beginAllocateToPool(
-                         stream_.device_index(), recordings_, [mine](cudaStream_t stream) { return stream == mine; });
-                     recordings_begun_++;
-                     return true;
-                   })
-        .status();
-  }
-  absl::Status EndRecording() override {
-    return Guarded("recording",
-                   [&] {
-                     c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), recordings_);
-                     return true;
-                   })
-        .status();
-  }
-
   absl::StatusOr<bool> CausalAttention(const Prompt& prompt) override {
-    return Guarded("attention", [&] {
+    return memory_.Run("attention", [&] {
       const c10::InferenceMode inference;
-      const c10::cuda::CUDAStreamGuard stream(stream_);
+      const c10::cuda::CUDAStreamGuard stream(memory_.stream());
       const auto view = [&](const uint16_t* from, int64_t heads) {
         const int64_t d = prompt.d;
         return View(from, {1, heads, prompt.rows, d}, {prompt.rows * heads * d, d, heads * d, 1});
@@ -118,20 +72,18 @@ class TorchFast final : public DeviceFast {
   }
 
   const uint32_t processors_;
-  const c10::cuda::CUDAStream stream_;
-  const at::MempoolId_t recordings_ = at::cuda::graph_pool_handle();
-  int64_t recordings_begun_ = 0;
+  TorchMemory& memory_;
   const at::TensorOptions options_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DeviceFast>> MakeTorchFast(const CudaDevice& device, cudaStream_t stream) {
+absl::StatusOr<CudaFast> MakeTorchFast(const CudaDevice& device, cudaStream_t stream) {
   int processors = 0;
   IHA_RETURN_IF_ERROR(
       CudaStatus(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device.index), "--numerics fast"));
-  std::unique_ptr<DeviceFast> fast;
-  const absl::StatusOr<bool> made = Guarded("--numerics fast", [&] {
+  CudaFast fast;
+  const absl::StatusOr<bool> made = GuardedTorch("--numerics fast", [&] {
     at::Context& context = at::globalContext();
     context.lazyInitDevice(c10::kCUDA);
     context.setBlasPreferredBackend(at::BlasBackend::Cublaslt);
@@ -140,7 +92,9 @@ absl::StatusOr<std::unique_ptr<DeviceFast>> MakeTorchFast(const CudaDevice& devi
     context.setSDPPriorityOrder(
         {static_cast<int64_t>(at::SDPBackend::cudnn_attention), static_cast<int64_t>(at::SDPBackend::flash_attention),
          static_cast<int64_t>(at::SDPBackend::efficient_attention), static_cast<int64_t>(at::SDPBackend::math)});
-    fast = std::make_unique<TorchFast>(device.index, static_cast<uint32_t>(processors), stream);
+    auto memory = std::make_unique<TorchMemory>(device.index, stream, at::cuda::graph_pool_handle());
+    fast.fast = std::make_unique<TorchFast>(device.index, static_cast<uint32_t>(processors), *memory);
+    fast.memory = std::move(memory);
     return true;
   });
   if (!made.ok()) return made.status();

@@ -195,48 +195,56 @@ TEST_F(CudaRuntimeTest, WhatIsRecordedIsDoneWhenItIsReplayed) {
   EXPECT_TRUE(Fake().NothingLeft());
 }
 
-// A library that takes a little memory of its own each time.
-class TakingLibrary final : public DeviceFast {
+// Memory that comes with a library: one address, and what was asked of it.
+class OneAddress final : public CudaMemory {
  public:
-  uint32_t processors() const override { return 1; }
-  absl::StatusOr<bool> Matmul(const kernels::MatmulGpuArgs& /*args*/) override { return Take(); }
-  absl::StatusOr<bool> CausalAttention(const Prompt& /*prompt*/) override { return Take(); }
+  explicit OneAddress(std::vector<std::string>& asked) : asked_(asked) {}
+  ~OneAddress() override { asked_.push_back(fmt::format("gone, {} streams", Fake().streams.size())); }
+  absl::StatusOr<void*> Allocate(size_t bytes, const char* name) override {
+    asked_.push_back(fmt::format("{} of {}", name, bytes));
+    if (bytes > 100) return ResourceExhausted("no more than 100");
+    return &memory_;
+  }
+  void Free(void* memory) override { asked_.push_back(memory == &memory_ ? "free" : "free of what?"); }
+  std::optional<int64_t> Kept() override { return 1000; }
+  absl::Status BeginRecording() override {
+    asked_.push_back("begin");
+    return absl::OkStatus();
+  }
+  absl::Status EndRecording() override {
+    asked_.push_back("end");
+    return absl::OkStatus();
+  }
 
  private:
-  static absl::StatusOr<bool> Take() {
-    void* memory = nullptr;
-    const absl::Status taken = CudaStatus(cudaMalloc(&memory, size_t{50} << 20), "library");
-    if (!taken.ok()) return taken;
-    cudaFree(memory);
-    return true;
-  }
+  std::vector<std::string>& asked_;
+  char memory_ = 0;
 };
 
-// What the pool keeps for nobody is as good as free, as FreeBytes says: a library gets it, too.
-TEST_F(CudaRuntimeTest, ALibraryGetsWhatThePoolKeepsForNobody) {
-  const auto made = MakeCudaRuntime({.index = 0, .architecture = 90}, [](const CudaDevice&, cudaStream_t) {
-    return absl::StatusOr<std::unique_ptr<DeviceFast>>(std::make_unique<TakingLibrary>());
-  });
-  ASSERT_TRUE(made.ok()) << made.status();
-  DeviceRuntime& runtime = **made;
-  Fake().memory = size_t{100} << 20;
-  for (const bool recording : {false, true}) {
-    if (recording) {
-      ASSERT_TRUE(runtime.BeginRecording().ok());
-    }
-    Fake().kept = size_t{80} << 20;
-    EXPECT_TRUE(runtime.fast()->Matmul({}).ok());
-    EXPECT_EQ(Fake().kept, 0u);
-    Fake().kept = size_t{80} << 20;
-    EXPECT_TRUE(runtime.fast()->CausalAttention({}).ok());
-    Fake().memory = size_t{40} << 20;
-    EXPECT_EQ(runtime.fast()->Matmul({}).status().code(), absl::StatusCode::kResourceExhausted)
-        << "it is tried once more";
-    Fake().memory = size_t{100} << 20;
-    if (recording) {
-      EXPECT_TRUE(runtime.EndRecording().ok());
-    }
+TEST_F(CudaRuntimeTest, MemoryComesFromTheLibraryWhereThereIsOne) {
+  std::vector<std::string> asked;
+  {
+    const auto made = MakeCudaRuntime({.index = 0, .architecture = 90}, [&](const CudaDevice&, cudaStream_t stream) {
+      EXPECT_EQ(Fake().streams.count(stream), 1u);
+      return absl::StatusOr<CudaFast>(
+          CudaFast{.memory = std::make_unique<OneAddress>(asked), .fast = std::make_unique<SplitKeysOnly>(7)});
+    });
+    ASSERT_TRUE(made.ok()) << made.status();
+    DeviceRuntime& runtime = **made;
+    EXPECT_EQ(runtime.fast()->processors(), 7u);
+    ASSERT_TRUE(DeviceArray<char>::Make(runtime, 0, "nothing").ok());
+    EXPECT_EQ(runtime.FreeBytes(), static_cast<int64_t>(Fake().memory) + 1000);
+    ASSERT_TRUE(runtime.BeginRecording().ok());
+    EXPECT_EQ(DeviceArray<char>::Make(runtime, 101, "much").status().message(),
+              "much of 0 MiB: out of memory of the GPU (1024 of 1024 MiB free)");
+    ASSERT_TRUE(runtime.EndRecording().ok());
+    Fake().failing = "cudaStreamBeginCapture";
+    EXPECT_FALSE(runtime.BeginRecording().ok());
   }
+  EXPECT_THAT(asked, ::testing::ElementsAre("nothing of 1", "free", "begin", "much of 101", "end", "begin", "end",
+                                            "gone, 1 streams"));
+  EXPECT_EQ(Fake().calls["cudaMemPoolCreate"], 0);
+  EXPECT_TRUE(Fake().NothingLeft());
 }
 
 TEST_F(CudaRuntimeTest, ARecordingGetsWhatThePoolKeepsForNobody) {

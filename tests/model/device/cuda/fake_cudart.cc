@@ -97,6 +97,19 @@ cudaError_t cudaSetDevice(int device) {
   Fake().current_device = device;
   return Call("cudaSetDevice");
 }
+cudaError_t cudaGetDevice(int* device) {
+  *device = Fake().current_device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  properties->totalGlobalMem = Fake().memory;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorNoDevice             ? "no CUDA-capable device is detected"
          : error == cudaErrorMemoryAllocation   ? "out of memory"
@@ -120,6 +133,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) { return Delete(Fake().stream
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
   Fake().Drain();
   return Call("cudaStreamSynchronize");
+}
+cudaError_t cudaDeviceSynchronize() {
+  Fake().Drain();
+  return cudaSuccess;
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
   if (const cudaError_t error = Call("cudaMemPoolCreate")) return error;
@@ -219,6 +236,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (done > 0) Fake().waits++;
   return Call("cudaEventSynchronize");
 }
+// There is one stream, in whose order all is.
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned int) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return *reinterpret_cast<int*>(event) > 0 ? cudaErrorNotReady : cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (const cudaError_t error = Call("cudaEventElapsedTime")) return error;
   const auto from = Fake().passed.find(begin), to = Fake().passed.find(end);
@@ -249,6 +271,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode mode) {
   Fake().capturing = true;
   return cudaSuccess;
 }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = Fake().capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
   if (!Fake().capturing) Fake().mistakes.push_back("end of no capture");
   Fake().capturing = false;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The module of numerics `fast`: fast_module_symbols_test.py MODULE LIBTORCH_LIB.
 
-It shows one symbol; it names LibTorch's CUDA part among what it needs; each symbol of LibTorch's that it leaves open is
-there in the LibTorch that it was linked against; and it has code for GPUs in it.
+It shows one symbol; it names LibTorch's CUDA part among what it needs; each symbol of LibTorch's that it leaves open,
+the caching allocator among them, is there in the LibTorch that it was linked against; and it has code for GPUs in it.
 """
 import re
 import subprocess
 import sys
 
+ALLOCATOR = '_ZN3c104cuda20CUDACachingAllocator9allocatorE'
 LIBRARIES = ('libtorch_cuda.so', 'libc10_cuda.so', 'libtorch_cpu.so', 'libc10.so')
 
 
@@ -33,6 +34,8 @@ def main():
     absent = [name for name in torches if name not in there]
     if absent or len(torches) < 10:
         bad.append(f'{module} leaves {len(torches)} symbols to LibTorch, of which it lacks {absent}')
+    if ALLOCATOR not in names:
+        bad.append(f'{module} does not use the caching allocator of LibTorch ({ALLOCATOR})')
     ours = [name for name in names if re.search(r'3iha|^cu[A-Z]|^cuda', name)]
     if ours:
         bad.append(f'{module} leaves open: {ours}')
