@@ -47,9 +47,31 @@ absl::StatusOr<int64_t> KvBytes(const Flags& flags, const model::ModelInfo& info
   const int64_t bytes = flags.kv_memory_mib << 20;
   if (bytes < block_bytes) {
     return InvalidArgument("--kv-memory-mib {}: {} tokens of this checkpoint need {} bytes; give at least {}",
-                           flags.kv_memory_mib, model::kKvBlockTokens, block_bytes, (block_bytes >> 20) + 1);
+                           flags.kv_memory_mib, model::kKvBlockTokens, block_bytes,
+                           (block_bytes + (1 << 20) - 1) >> 20);
   }
   return bytes;
+}
+
+// What samples of a checkpoint without a tokenizer say: ids alone.
+class NoText final : public engine::TextDecoder {
+ public:
+  std::string Push(int32_t) override { return ""; }
+  std::string Finish() override { return ""; }
+};
+
+engine::TextDecoderFactory DecodersOf(std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
+  if (tokenizer == nullptr) return [] { return std::make_unique<NoText>(); };
+  return [tokenizer = std::move(tokenizer)] { return engine::MakeTokenizerDecoder(tokenizer, true); };
+}
+
+// Null for a checkpoint that has none, which ids can do without.
+absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> TokenizerOf(const Flags& flags) {
+  auto tokenizer = tokenizer::Tokenizer::Load(flags.folder);
+  if (tokenizer.ok()) return *std::move(tokenizer);
+  if (!absl::IsNotFound(tokenizer.status())) return tokenizer.status();
+  if (!flags.generate.stops.empty()) return Annotate(tokenizer.status(), "--stop needs text");
+  return nullptr;
 }
 
 void PrintStats(const Tool& tool, const engine::EngineCounters& counters, absl::Duration elapsed) {
@@ -80,14 +102,15 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   RealClock clock;
   if (flags.profile) open.clock = &clock;
   open.profile_device = flags.profile;
-  IHA_ASSIGN_OR_RETURN(model::OpenedModel model, model::OpenModel(flags.folder, open));
+  IHA_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(flags));
+  IHA_ASSIGN_OR_RETURN(model::OpenedBackend model, model::OpenBackend(flags.folder, open));
   engine::EngineOptions options;
   IHA_ASSIGN_OR_RETURN(options.kv_bytes, KvBytes(flags, model.backend->info()));
   options.device_sharers = flags.kv_memory_mib == 0 ? 1 : 0;
   options.scheduler.max_sequences = flags.max_batch;
   options.clock = &clock;
-  const auto decoders = [tokenizer = model.tokenizer] { return engine::MakeTokenizerDecoder(tokenizer, true); };
-  IHA_ASSIGN_OR_RETURN(const auto engine, engine::Engine::Create(std::move(model.backend), decoders, options));
+  IHA_ASSIGN_OR_RETURN(const auto engine,
+                       engine::Engine::Create(std::move(model.backend), DecodersOf(tokenizer), options));
   engine->Start();
 
   GenerateOptions generate = flags.generate;
@@ -97,7 +120,7 @@ absl::StatusOr<int> Run(const Tool& tool, const Flags& flags) {
   // Deep enough to keep the batch full while the oldest line is a long one.
   generate.lines_ahead = std::max<size_t>(64, 4 * static_cast<size_t>(flags.max_batch));
   const absl::Duration begin = clock.Elapsed();
-  const int code = LineGenerator(*model.tokenizer, *engine, std::move(generate), std::cout, std::cerr).Run(in);
+  const int code = LineGenerator(tokenizer.get(), *engine, std::move(generate), std::cout, std::cerr).Run(in);
   if (flags.stats) PrintStats(tool, engine->counters(), clock.Elapsed() - begin);
   if (flags.profile) IHA_RETURN_IF_ERROR(PrintProfile(open.threads, open.numerics.on_device(), engine->counters()));
   return code;

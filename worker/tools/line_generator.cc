@@ -19,8 +19,9 @@ Json ToJson(const engine::TokenScore& score) {
   return {{"id", score.token.id}, {"logprob", score.token.logprob}, {"top", std::move(top)}};
 }
 
-Json ToJson(const engine::GenerationResult& result, bool logprobs) {
-  Json sample = {{"text", result.text}, {"ids", result.tokens}, {"finish_reason", NameOf(result.finish)}};
+Json ToJson(const engine::GenerationResult& result, bool text, bool logprobs) {
+  Json sample = {
+      {"text", text ? Json(result.text) : Json()}, {"ids", result.tokens}, {"finish_reason", NameOf(result.finish)}};
   if (!logprobs) return sample;
   Json scores = Json::array();
   for (const engine::TokenScore& score : result.scores) scores.push_back(ToJson(score));
@@ -40,7 +41,7 @@ struct LineGenerator::Line {
   std::vector<engine::SequenceId> ids;  // of the samples; the reader's
 };
 
-LineGenerator::LineGenerator(const tokenizer::Tokenizer& tokenizer, engine::Engine& engine, GenerateOptions options,
+LineGenerator::LineGenerator(const tokenizer::Tokenizer* tokenizer, engine::Engine& engine, GenerateOptions options,
                              std::ostream& out, std::ostream& errors)
     : tokenizer_(tokenizer), engine_(engine), options_(std::move(options)), out_(out), errors_(errors) {}
 
@@ -93,7 +94,9 @@ absl::Status LineGenerator::Read(const std::string& text, Line& line, std::vecto
   if (has_ids) return GetTokenIds(input, "ids", prompt);
   std::string prompt_text;
   IHA_RETURN_IF_ERROR(GetString(input, "prompt", prompt_text));
-  prompt = tokenizer_.Encode(prompt_text, {.add_special = true, .parse_special = true});
+  if (tokenizer_ == nullptr)
+    return InvalidArgument("field \"prompt\": no tokenizer.json beside the model; give \"ids\"");
+  prompt = tokenizer_->Encode(prompt_text, {.add_special = true, .parse_special = true});
   return absl::OkStatus();
 }
 
@@ -152,7 +155,7 @@ void LineGenerator::WriteLocked(Line& line) {
   }
   Json samples = Json::array();
   for (const engine::GenerationResult& sample : line.samples) {
-    samples.push_back(ToJson(sample, options_.logprobs.has_value()));
+    samples.push_back(ToJson(sample, tokenizer_ != nullptr, options_.logprobs.has_value()));
   }
   line.output["samples"] = std::move(samples);
   out_ << JsonLine(line.output);

@@ -2,7 +2,8 @@
 //
 // In: {"prompt": text} (encoded with the special tokens that the tokenizer adds) or {"ids": [...]} (taken as they are).
 // Out, in the order of the input: the line's other keys and "samples", one a sample index: {"text", "ids",
-// "finish_reason", "logprobs" if asked for}. A bad line is reported with its number and leaves no output line.
+// "finish_reason", "logprobs" if asked for}. Without a tokenizer lines with ids alone are good, and "text" is null. A
+// bad line is reported with its number and leaves no output line.
 //
 // Thread: Run reads on the caller's thread and writes on the engine's, each line as soon as it and all before it are
 // complete, so that a caller may wait for an answer before it sends the next line. At most `lines_ahead` lines are
@@ -37,7 +38,8 @@ struct GenerateOptions {
 
 class LineGenerator {
  public:
-  LineGenerator(const tokenizer::Tokenizer& tokenizer, engine::Engine& engine, GenerateOptions options,
+  // `tokenizer` may be null.
+  LineGenerator(const tokenizer::Tokenizer* tokenizer, engine::Engine& engine, GenerateOptions options,
                 std::ostream& out, std::ostream& errors);
 
   // Blocks until the input has ended and every line is out. The exit code: 0, 3 when a line was bad, 4 when the output
@@ -53,7 +55,7 @@ class LineGenerator {
   void FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WriteLocked(Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const tokenizer::Tokenizer& tokenizer_;
+  const tokenizer::Tokenizer* const tokenizer_;
   engine::Engine& engine_;
   const GenerateOptions options_;
 

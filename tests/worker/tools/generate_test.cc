@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "common/file.h"
 #include "tests/support/temp_dir.h"
 #include "tests/worker/tools/tool_run.h"
@@ -97,6 +99,30 @@ TEST_F(Generate, IdsAreTakenAsTheyAre) {
   const auto rows = RowsOf({}, "{\"prompt\":\"Hi!\"}\n{\"ids\":[72,105,33]}\n");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0], rows[1]);
+}
+
+TEST_F(Generate, IdsNeedNoTokenizer) {
+  const std::string ids = "{\"id\":1,\"ids\":[72,105,33]}\n";
+  auto want = RowsOf({"--n", "2", "--logprobs", "1"}, ids);
+  for (Json& sample : want.at(0)["samples"]) sample["text"] = nullptr;
+  ASSERT_TRUE(std::filesystem::remove(dir_.File("tokenizer.json")));
+  EXPECT_EQ(RowsOf({"--n", "2", "--logprobs", "1"}, ids), want);
+
+  const RunResult text = Run({"--n", "2", "--logprobs", "1"}, "{\"prompt\":\"Hi!\"}\n" + ids);
+  EXPECT_EQ(text.exit.code, 3);
+  EXPECT_EQ(text.err,
+            "iha-tool generate: line 1: field \"prompt\": no tokenizer.json beside the model; give \"ids\"\n");
+  EXPECT_EQ(Rows(text.out), want);
+
+  const RunResult stop = Run({"--stop", "a"}, ids);
+  EXPECT_EQ(stop.exit.code, 3);
+  EXPECT_EQ(stop.err, "iha-tool generate: --stop needs text: " + dir_.File("tokenizer.json") +
+                          ": missing (expected a Hugging Face tokenizer file); import or copy it\n");
+  EXPECT_EQ(stop.out, "");
+
+  // One that is there must be good.
+  ASSERT_TRUE(WriteFileAtomic(dir_.File("tokenizer.json"), "{").ok());
+  EXPECT_EQ(Run({}, ids).exit.code, 3);
 }
 
 TEST_F(Generate, TextGetsTheSpecialTokensOfItsTokenizer) {
