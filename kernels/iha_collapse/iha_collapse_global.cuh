@@ -36,11 +36,25 @@ IHA_DEVICE void CollapseOperand(const IhaCollapseGlobalGpuArgs& p, uint32_t tile
 }
 
 // The B operand's values without infinities, for the low parts of R: once the high parts are done.
-template <uint32_t kTiles, uint32_t kPairs>
-IHA_DEVICE void DropInfinities(uint32_t (&b)[kTiles][kPairs]) {
+template <uint32_t kTiles>
+IHA_DEVICE void DropInfinities(uint32_t (&b)[kTiles][2]) {
   IHA_UNROLL
   for (uint32_t n = 0; n < kTiles; ++n) {
     for (uint32_t& pair : b[n]) pair = WithoutInfinities(pair);
+  }
+}
+
+// c += a term of R times b, 16 rows of the sum in as many tiles of 8 columns as c has.
+template <uint32_t kHeadTiles, uint32_t kTiles>
+IHA_DEVICE void AddTerm(const IhaCollapseGlobalGpuArgs& p, uint32_t term, uint32_t chunk, uint32_t k,
+                        uint32_t (&b)[kTiles][2], float (&c)[kHeadTiles][kTiles][4]) {
+  if (term == 1) DropInfinities(b);
+  IHA_UNROLL
+  for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
+    uint32_t a[4];
+    CollapseOperand(p, tile, term, chunk, k, a);
+    IHA_UNROLL
+    for (uint32_t n = 0; n < kTiles; ++n) ptx::MmaBF16(c[tile][n], a, b[n]);
   }
 }
 

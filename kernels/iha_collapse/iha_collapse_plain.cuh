@@ -19,26 +19,16 @@ IHA_DEVICE void AddChunk(const IhaCollapseGlobalGpuArgs& p, uint32_t stage, uint
                          float (&c)[kHeadTiles][8][4]) {
   IHA_UNROLL
   for (uint32_t k = 0; k < kRows / 16; ++k) {
-    uint32_t b[4][4];
+    uint32_t b[8][2];
     IHA_UNROLL
-    for (uint32_t n = 0; n < 4; ++n) {
-      const uint32_t at = stage + TileChunk<kColumns>(k * 16 + ptx::Lane() % 16, n * 2 + ptx::Lane() / 16);
-      ptx::LdMatrix<4, true>(b[n], ptx::DynamicShared<uint16_t>(at));
+    for (uint32_t n = 0; n < 8; n += 2) {
+      const uint32_t at = stage + TileChunk<kColumns>(k * 16 + ptx::Lane() % 16, n + ptx::Lane() / 16);
+      uint32_t two[4];
+      ptx::LdMatrix<4, true>(two, ptx::DynamicShared<uint16_t>(at));
+      for (uint32_t i = 0; i < 4; ++i) b[n + i / 2][i % 2] = two[i];
     }
     IHA_UNROLL
-    for (uint32_t term = 0; term < kTerms; ++term) {
-      if (term == 1) DropInfinities(b);
-      IHA_UNROLL
-      for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
-        uint32_t a[4];
-        CollapseOperand(p, tile, term, chunk, k, a);
-        IHA_UNROLL
-        for (uint32_t n = 0; n < 8; ++n) {
-          const uint32_t pair[2] = {b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]};
-          ptx::MmaBF16(c[tile][n], a, pair);
-        }
-      }
-    }
+    for (uint32_t term = 0; term < kTerms; ++term) AddTerm(p, term, chunk, k, b, c);
   }
 }
 

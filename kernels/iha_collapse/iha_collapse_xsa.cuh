@@ -65,16 +65,7 @@ IHA_KERNEL void IHA_LAUNCH_BOUNDS(kThreads, 1) CollapseGlobalXsa(IhaCollapseGlob
           const uint32_t at = stages.At(chunk) + TileChunk<kD>(k * 16 + lane % 16, first_chunk + n);
           ptx::LdMatrix<2, true>(b[n], ptx::DynamicShared<uint16_t>(at));
         }
-        for (uint32_t term = 0; term < p.terms; ++term) {
-          if (term == 1) DropInfinities(b);
-          IHA_UNROLL
-          for (uint32_t tile = 0; tile < kHeadTiles; ++tile) {
-            uint32_t a[4];
-            CollapseOperand(p, tile, term, chunk, k, a);
-            IHA_UNROLL
-            for (uint32_t n = 0; n < kD / 32; ++n) ptx::MmaBF16(c[tile][n], a, b[n]);
-          }
-        }
+        for (uint32_t term = 0; term < p.terms; ++term) AddTerm(p, term, chunk, k, b, c);
       }
     }
     ptx::SyncThreads();

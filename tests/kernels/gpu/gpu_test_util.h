@@ -131,4 +131,17 @@ inline void ExpectClose(const std::vector<float>& got, const std::vector<double>
   }
 }
 
+// bf16 that are NaN where `inside` holds, and elsewhere the bits that they were.
+template <class Inside>
+void ExpectNanOnlyIn(const std::vector<uint16_t>& got, const std::vector<uint16_t>& were, const Inside& inside) {
+  ASSERT_EQ(got.size(), were.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (inside(i)) {
+      EXPECT_TRUE(std::isnan(WidenBF16(got[i]))) << "at " << i;
+    } else {
+      EXPECT_EQ(got[i], were[i]) << "at " << i;
+    }
+  }
+}
+
 }  // namespace iha::kernels
