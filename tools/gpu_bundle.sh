@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-.gpu-bundle}
-limit_kb=50000
+limit=50000000
 say() { printf 'gpu-bundle: %s\n' "$*" >&2; }
 
 headers=(libabsl-dev libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libhwy-dev libcli11-dev
@@ -48,8 +48,8 @@ if [ -d "${IHA_EVAL_CASES:-/nonexistent}" ]; then
     [ ! -d "$IHA_EVAL_CASES/$part" ] || { mkdir -p "$new/cases" && cp -r "$IHA_EVAL_CASES/$part" "$new/cases/"; }
   done
 fi
-size_kb=$(du -sk --apparent-size "$new" | cut -f1)
-[ "$size_kb" -le $limit_kb ] || { say "$new has $size_kb KB, the limit is $limit_kb; leave something out"; exit 1; }
+size=$(du -sb "$new" | cut -f1)
+[ "$size" -le $limit ] || { say "$new has $size bytes, the limit is $limit; leave something out"; exit 1; }
 rm -rf "$folder"
 mv "$new" "$folder"
-say "$folder: $((size_kb / 1000)) MB; carry it beside the checkout, there ./dev gpu builds from it"
+say "$folder: $((size / 1000000)) MB; carry it beside the checkout, there ./dev gpu builds from it"
