@@ -60,6 +60,13 @@ absl::Status AttentionInputs::LoadKnocking(const std::string& prefix, const Pack
   return absl::OkStatus();
 }
 
+OpWork AttentionInputs::ProjectWork(size_t tokens) const {
+  OpWork work = WorkOf(qkv_, tokens);
+  const size_t first = spec_.knocking == Knocking::kLinear ? heads_ : kv_heads_;  // q's, or up of v
+  for (size_t i = 0; i < knocking_.size(); i++) work += WorkOf(knocking_[i], tokens * (i == 0 ? first : kv_heads_));
+  return work;
+}
+
 void AttentionInputs::Project(size_t tokens, const float* x, kernels::ParallelFor& parallel) {
   tokens_ = tokens;
   rows_.resize(tokens * stride());

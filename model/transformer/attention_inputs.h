@@ -24,7 +24,7 @@ class AttentionInputs {
                                               const Packer& packer);
 
   // Of Project.
-  OpWork ProjectWork(size_t tokens) const { return WorkOf(qkv_, tokens); }
+  OpWork ProjectWork(size_t tokens) const;
   // Fills the rows from x [tokens, hidden].
   void Project(size_t tokens, const float* x, kernels::ParallelFor& parallel);
   // RMSNorm of every query and key head, where the layer norms before it mixes or rotates (pre_rope, pre_mix).

@@ -276,7 +276,7 @@ void IhaAttention::Attend(const StepTokens& tokens, size_t cache_offset, kernels
     first_token += count;
   }
   tokens.profile->Time(
-      Op::kAttention, [&] { return WorkOf(layout_, groups); },
+      Op::kAttention, [&] { return WorkOf(layout_, groups, heads); },
       [&] { kernels::Attention(layout_, scale_, groups, parallel); });
 }
 

@@ -120,10 +120,10 @@ absl::StatusOr<std::vector<float>> Packer::Vector(const std::string& name, int64
   return Tensor(name, shape);
 }
 
-OpWork WorkOf(const Linear& linear, size_t rows) {
-  const kernels::PackedWeights& w = linear.weights;
-  return {.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(w.n()) * static_cast<double>(w.k()),
-          .bytes = static_cast<double>(w.bytes())};
+OpWork WorkOf(const kernels::PackedWeights& weights, size_t rows) {
+  return {
+      .flops = 2.0 * static_cast<double>(rows) * static_cast<double>(weights.n()) * static_cast<double>(weights.k()),
+      .bytes = static_cast<double>(weights.bytes())};
 }
 
 void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,

@@ -57,8 +57,9 @@ class Packer {
   std::unique_ptr<kernels::WeightArena> arena_ = std::make_unique<kernels::WeightArena>();
 };
 
-// Of Apply to `rows` rows.
-OpWork WorkOf(const Linear& linear, size_t rows);
+// Of the product of `rows` rows.
+OpWork WorkOf(const kernels::PackedWeights& weights, size_t rows);
+inline OpWork WorkOf(const Linear& linear, size_t rows) { return WorkOf(linear.weights, rows); }
 // y[row] = x[row] W^T + b for `rows` rows.
 void Apply(const Linear& linear, const float* x, size_t ldx, size_t rows, float* y, size_t ldy,
            kernels::ParallelFor& parallel);

@@ -38,7 +38,7 @@ void SoftmaxCore::Forward(const StepTokens& tokens, size_t cache_offset, Attenti
     first_token += count;
   }
   tokens.profile->Time(
-      Op::kAttention, [&] { return WorkOf(layout, groups); },
+      Op::kAttention, [&] { return WorkOf(layout, groups, shape_.key_heads); },
       [&] { kernels::Attention(layout, shape_.scale, groups, parallel); });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/status_macros.h"
+#include "model/transformer/attention_work.h"
 #include "model/transformer/kv_append.h"
 
 namespace iha::model {
@@ -30,23 +31,23 @@ absl::StatusOr<std::unique_ptr<AttentionLayer>> TalkingHeadsAttention::Make(cons
 }
 
 OpWork TalkingHeadsAttention::AttentionWork(const StepTokens& tokens) const {
+  std::vector<kernels::AttentionRow> rows;
+  for (const uint32_t position : tokens.positions) {
+    rows.push_back({.first = kernels::FirstVisible(position, shape_.window), .last = position});
+  }
+  std::vector<kernels::AttentionGroup> groups;
+  size_t next = 0;
+  for (size_t s = 0; s < tokens.segments.size(); s++) {
+    const size_t count = tokens.segments[s].tokens.size();
+    groups.push_back({.blocks = tokens.tables[s].data(), .rows = std::span(rows).subspan(next, count)});
+    next += count;
+  }
+  const SeenKeys seen = SeenByAHead(groups, 1);
   const double heads = static_cast<double>(shape_.heads),
                numbers = static_cast<double>(shape_.layout.d + shape_.layout.d_v);
-  double pairs = 0, keys = 0;
-  size_t next = 0;
-  for (const Segment& segment : tokens.segments) {
-    const size_t count = segment.tokens.size();
-    if (count == 0) continue;
-    const uint32_t first = kernels::FirstVisible(tokens.positions[next], shape_.window);
-    for (size_t t = next; t < next + count; t++) {
-      pairs += static_cast<double>(tokens.positions[t] - kernels::FirstVisible(tokens.positions[t], shape_.window)) + 1;
-    }
-    next += count;
-    keys += static_cast<double>(tokens.positions[next - 1] - first) + 1;
-  }
   // Per pair and head: q.k, one row of each mix, the weighted sum.
-  return {.flops = 2 * pairs * heads * (numbers + 2 * heads),
-          .bytes = keys * static_cast<double>(shape_.kv_heads) * numbers *
+  return {.flops = 2 * seen.pairs * heads * (numbers + 2 * heads),
+          .bytes = seen.keys * static_cast<double>(shape_.kv_heads) * numbers *
                    static_cast<double>(kernels::StorageBytes(shape_.layout.type))};
 }
 
@@ -74,7 +75,9 @@ void TalkingHeadsAttention::Forward(const StepTokens& tokens, size_t cache_offse
                          .out = y_.data() + first * row});
     first += count;
   }
-  profile.Time(Op::kAttention, AttentionWork(tokens), [&] { kernels::TalkingHeads(shape_, sequences, parallel); });
+  profile.Time(
+      Op::kAttention, [&] { return AttentionWork(tokens); },
+      [&] { kernels::TalkingHeads(shape_, sequences, parallel); });
   profile.Time(Op::kAttentionOutput, output_.Work(n),
                [&] { output_.Forward(n, x, y_.data(), inputs_, out, parallel); });
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace iha::model {
 namespace {
@@ -24,32 +26,46 @@ class AttentionWork : public testing::Test {
 TEST_F(AttentionWork, PairsAreMultipliedTwice) {
   const std::array<AttentionGroup, 2> groups{
       {{.blocks = a_.data(), .rows = row_a_}, {.blocks = b_.data(), .rows = row_b_}}};
-  EXPECT_EQ(WorkOf(kLayout, groups).flops, 2.0 * (70 + 100) * (32 + 16));
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).flops, 2.0 * (70 + 100) * (32 + 16));
 }
 
 TEST_F(AttentionWork, ASharedBlockIsReadOnce) {
   const std::array<AttentionGroup, 2> groups{
       {{.blocks = a_.data(), .rows = row_a_}, {.blocks = b_.data(), .rows = row_b_}}};
-  EXPECT_EQ(WorkOf(kLayout, groups).bytes, (64 + 6 + 36) * kBytesPerKey);
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).bytes, (64 + 6 + 36) * kBytesPerKey);
 }
 
-TEST_F(AttentionWork, HeadsOfABlockAreNotShared) {
+TEST_F(AttentionWork, EveryHeadHasItsOwnKeysAndValues) {
+  std::vector<AttentionGroup> groups;
+  for (const auto& [blocks, row] : {std::pair{a_.data(), row_a_.data()}, {b_.data(), row_b_.data()}}) {
+    for (size_t head = 0; head < 3; head++) {
+      groups.push_back({.blocks = blocks, .head_offset = head * kLayout.bytes(), .rows = {row, 1}});
+    }
+  }
+  EXPECT_EQ(WorkOf(kLayout, groups, 3).flops, 3 * 2.0 * (70 + 100) * (32 + 16));
+  EXPECT_EQ(WorkOf(kLayout, groups, 3).bytes, 3 * (64 + 6 + 36) * kBytesPerKey);
+}
+
+// Differential attention: two parts of keys, one of values.
+TEST_F(AttentionWork, ValuesThatHeadsShareAreReadOnce) {
+  constexpr kernels::KvLayout kPair{.type = kernels::StorageType::kBF16, .d = 32, .d_v = 64, .keys = 2};
   const std::array<AttentionGroup, 2> groups{
-      {{.blocks = a_.data(), .rows = row_a_}, {.blocks = a_.data(), .head_offset = kLayout.bytes(), .rows = row_a_}}};
-  EXPECT_EQ(WorkOf(kLayout, groups).bytes, (70 + 70) * kBytesPerKey);
+      {{.blocks = a_.data(), .rows = row_a_, .key = 0}, {.blocks = a_.data(), .rows = row_a_, .key = 1}}};
+  EXPECT_EQ(WorkOf(kPair, groups, 2).flops, 2 * 2.0 * 70 * (32 + 64));
+  EXPECT_EQ(WorkOf(kPair, groups, 2).bytes, 70 * (2 * 32 + 64) * 2.0);
 }
 
 TEST_F(AttentionWork, AWindowReadsWhatItSees) {
   const std::array<AttentionRow, 2> rows{{{.first = 60, .last = 64}, {.first = 61, .last = 65}}};
   const std::array<AttentionGroup, 1> groups{{{.blocks = a_.data(), .rows = rows}}};
-  EXPECT_EQ(WorkOf(kLayout, groups).bytes, 6 * kBytesPerKey);
-  EXPECT_EQ(WorkOf(kLayout, groups).flops, 2.0 * (5 + 5) * (32 + 16));
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).bytes, 6 * kBytesPerKey);
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).flops, 2.0 * (5 + 5) * (32 + 16));
 }
 
 TEST_F(AttentionWork, NoRowsNoWork) {
   const std::array<AttentionGroup, 1> groups{{{.blocks = a_.data(), .rows = {}}}};
-  EXPECT_EQ(WorkOf(kLayout, groups).flops, 0);
-  EXPECT_EQ(WorkOf(kLayout, groups).bytes, 0);
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).flops, 0);
+  EXPECT_EQ(WorkOf(kLayout, groups, 1).bytes, 0);
 }
 
 }  // namespace
