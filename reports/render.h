@@ -19,7 +19,8 @@ std::string RenderCsv(const Table& table);
 std::string RenderJson(const Table& table);
 
 // A float with a booktabs table, to be \input: packages booktabs, graphicx and xcolor. Deltas green and red, under each
-// row its intervals; the legend, notes and entries stand below, digests in comments. Characters that pdflatex has no
+// row its intervals; the legend, notes and entries stand below, digests in comments. What is wider than the line is
+// made smaller; long names are shown by their beginning and a number, whole below. Characters that pdflatex has no
 // glyph for are written as [U+XXXX].
 std::string RenderLatex(const Table& table);
 

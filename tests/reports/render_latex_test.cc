@@ -75,6 +75,33 @@ TEST(RenderLatex, HostileNamesStayText) {
   EXPECT_THAT(tex, HasSubstr("\n{[}2pt{]} x &"));
 }
 
+// A name of 300 characters leaves the table as large as it was, and stands below in whole, within the page.
+TEST(RenderLatex, LongNamesShrinkNothingAndStandBelow) {
+  IHA_REQUIRE_TOOL(pdflatex, "pdflatex");
+  Snapshot snapshot = TwoModels({{1, 0, 1, 0}, {1, 1, 0, 0}, {0, 0, 1, 0}});
+  const std::string same(299, 'm');
+  snapshot.spec.models[0].name = same + "1";
+  snapshot.spec.models[1].name = same + "2";
+  snapshot.spec.models[2].name = std::string(100, '&') + std::string(100, '_') + "\xe4\xb8\xad";
+  snapshot.spec.entries[0].benchmark.options["system"] = std::string(200, 'x');
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  std::string tex = RenderLatex(*table);
+  EXPECT_THAT(tex, HasSubstr("\n" + std::string(26, 'm') + "\\ldots{} (1) & "));
+  EXPECT_THAT(tex, HasSubstr("\n" + std::string(26, 'm') + "\\ldots{} (2) & "));
+  EXPECT_THAT(tex, HasSubstr("\n(1) mmmm"));
+  const auto width_at = tex.find("\\leavevmode");
+  ASSERT_NE(width_at, std::string::npos);
+  tex.insert(width_at, "\\typeout{width \\the\\wd0 of \\the\\linewidth}");
+  const Compiled compiled = Compile(pdflatex, tex);
+  EXPECT_EQ(compiled.exit, 0) << compiled.log << tex;
+  EXPECT_THAT(compiled.log, Not(HasSubstr("Overfull"))) << tex;
+  double width = 0, line = 0;
+  const size_t at = compiled.log.find("width ");
+  ASSERT_EQ(sscanf(compiled.log.c_str() + at, "width %lfpt of %lfpt", &width, &line), 2) << compiled.log;
+  EXPECT_LT(width, 1.6 * line);
+}
+
 TEST(RenderLatex, MarksBestDeltasIntervalsAndIncompleteCells) {
   const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 1, 0}, {1, 1}}), {});
   ASSERT_TRUE(table.ok()) << table.status();
