@@ -327,11 +327,20 @@ DROP INDEX shard_pending;
 CREATE INDEX shard_next ON shard(job, turn, first_item, not_before_us) WHERE state = 'PENDING';
 )sql";
 
+// The views in their present form take the place of those of an earlier version.
+constexpr const char* kDropViews = R"sql(
+DROP VIEW v_cell;
+DROP VIEW v_sample;
+DROP VIEW v_item;
+DROP VIEW v_unscored;
+DROP VIEW v_job;
+)sql";
+
 // Migration i brings version i to i + 1: its scripts, in order, nullptr at the end.
 constexpr const char* kMigrations[][3] = {
     {kWork, kResults, nullptr},     {kPermanent, nullptr, nullptr}, {kGroups, nullptr, nullptr},
     {kTelemetry, nullptr, nullptr}, {kViews, nullptr, nullptr},     {kMoreReasons, nullptr, nullptr},
-    {kTurns, nullptr, nullptr},
+    {kTurns, nullptr, nullptr},     {kDropViews, kViews, nullptr},
 };
 
 // 0 for an empty file.

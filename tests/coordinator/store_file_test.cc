@@ -149,7 +149,7 @@ void Execute(const std::string& path, const std::string& sql) {
   sqlite3_close(raw);
 }
 
-// What the seventh version added is taken out again.
+// What the seventh version added is taken out again. The eighth changed views only.
 constexpr const char* kBackToSix =
     "DROP INDEX shard_next; CREATE INDEX shard_pending ON shard(job) WHERE state = 'PENDING'; "
     "ALTER TABLE shard DROP COLUMN turn; ALTER TABLE job DROP COLUMN benchmark; "
@@ -199,7 +199,8 @@ TEST(StoreFile, AFileOfTheFirstSchemaIsMigratedAndKeepsItsAttempts) {
   EXPECT_FALSE((*store)->Write([&](WriteTxn& txn) { return txn.AppendAttempt(attempt); }).ok());
 }
 
-std::vector<std::string> SchemaOf(const std::string& path) {
+// The first column; NULL is "".
+std::vector<std::string> Select(const std::string& path, const std::string& sql) {
   std::vector<std::string> texts;
   sqlite3* raw = nullptr;
   EXPECT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
@@ -207,9 +208,13 @@ std::vector<std::string> SchemaOf(const std::string& path) {
     static_cast<std::vector<std::string>*>(out)->emplace_back(values[0] == nullptr ? "" : values[0]);
     return 0;
   };
-  EXPECT_EQ(sqlite3_exec(raw, "SELECT sql FROM sqlite_schema ORDER BY type, name", take, &texts, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(raw, sql.c_str(), take, &texts, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
   sqlite3_close(raw);
   return texts;
+}
+
+std::vector<std::string> SchemaOf(const std::string& path) {
+  return Select(path, "SELECT sql FROM sqlite_schema ORDER BY type, name");
 }
 
 ItemResult NotRun(int64_t index, Unscored reason) {
@@ -270,6 +275,58 @@ TEST(StoreFile, AFileOfTheFifthSchemaTakesTheNewReasonsAndKeepsItsItems) {
                     .ok());
   }
   EXPECT_EQ(SchemaOf(db.path()), fresh) << "a migrated file is no other than a new one";
+}
+
+constexpr const char* kCells =
+    "SELECT metric || ' ' || grader_version || ' ' || planned || ' ' || scored || ' ' || ifnull(value, 'none') || ' ' "
+    "|| "
+    "complete FROM v_cell";
+
+// As tables do, v_cell shows a cell of which nothing is stored yet, without a value.
+TEST(StoreFile, ACellWithoutItemsHasARow) {
+  const TempDb db;
+  StoreFixture fixture(db.path());
+  const JobSpec& job = fixture.plan().jobs[0].spec;
+  ASSERT_EQ(job.entry.metrics.size(), 1u);
+  const std::string cell = job.entry.metrics[0] + " " + job.grader_version;
+  EXPECT_THAT(Select(db.path(), kCells), ::testing::ElementsAre(cell + " 4 0 none 0"));
+  ASSERT_TRUE(Insert(fixture.store(), fixture.job(), NotRun(0, Unscored::kQuarantined)).ok());
+  EXPECT_THAT(Select(db.path(), kCells), ::testing::ElementsAre(cell + " 4 0 0.0 0"));
+}
+
+// A part of a sweep with an item_order depends on when its gate stopped: no value, as in tables.
+TEST(StoreFile, AnUnfinishedCellOfAnOrderedSweepHasNoValue) {
+  const TempDb db;
+  SweepSpec spec = SimSweep(2, 1, 2);
+  spec.item_order = 7;
+  const auto plan = Plan(spec, SimOpener());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto store = OpenSqliteStore({.path = db.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)
+                  ->Write([&](WriteTxn& txn) {
+                    return txn.InsertSweep({.id = plan->id, .spec = plan->spec, .submitted = absl::UnixEpoch()},
+                                           plan->jobs);
+                  })
+                  .ok());
+  const std::string value = "SELECT value FROM v_cell";
+  ASSERT_TRUE(Insert(**store, plan->jobs[0].id, NotRun(0, Unscored::kQuarantined)).ok());
+  EXPECT_THAT(Select(db.path(), value), ::testing::ElementsAre(""));
+  ASSERT_TRUE(Insert(**store, plan->jobs[0].id, NotRun(1, Unscored::kQuarantined)).ok());
+  EXPECT_THAT(Select(db.path(), value), ::testing::ElementsAre("0.0"));
+}
+
+// Version 7 had no row for such a cell.
+TEST(StoreFile, AFileOfTheSeventhSchemaGetsTheViewsOfANewOne) {
+  const TempDb db;
+  { const StoreFixture fixture(db.path()); }
+  const std::vector<std::string> fresh = SchemaOf(db.path());
+  Execute(db.path(),
+          "DROP VIEW v_cell; CREATE VIEW v_cell AS SELECT 1 AS x; UPDATE meta SET value = '7' WHERE key = "
+          "'schema_version'");
+  EXPECT_THAT(MessageOf(OpenSqliteStoreReadOnly(db.path()).status()), HasSubstr("schema version 7 is older"));
+  ASSERT_TRUE(OpenSqliteStore({.path = db.path()}).ok());
+  EXPECT_EQ(SchemaOf(db.path()), fresh);
 }
 
 // Version 6 had the turns of a sweep with an item_order in its shards' ids, and a job's benchmark in its spec alone.
