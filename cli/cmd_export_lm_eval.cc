@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "benchmarks/benchmark.h"
@@ -75,16 +76,19 @@ std::string Sanitized(const std::string& name) {
   return out;
 }
 
-// sd / sqrt(n) over items with Bessel's correction, as that tool's mean_stderr; "N/A" where it says so.
-Json StandardError(const reports::JobRows& job, size_t metric) {
+// The documents whose mean is the value of a metric.
+std::vector<double> ValuesOf(const reports::JobRows& job, size_t metric) {
   std::vector<double> values;
-  double sum = 0;
   for (const reports::ItemRow& item : job.items) {
-    const bool has = item.unscored == Unscored::kScored && item.values[metric].unscored == Unscored::kScored;
-    const Score score = has ? item.values[metric].score : Score{};
-    values.push_back(static_cast<double>(score.num) / static_cast<double>(score.den));
-    sum += values.back();
+    const auto score = reports::Contributed(item.unscored, item.values[metric]);
+    if (score.has_value()) values.push_back(scoring::Rational(*score).ToDouble());
   }
+  return values;
+}
+
+// sd / sqrt(n) with Bessel's correction, as that tool's mean_stderr; "N/A" where it says so.
+Json StandardError(const std::vector<double>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
   if (values.size() < 2) return "N/A";
   const auto n = static_cast<double>(values.size());
   double squares = 0;
@@ -92,26 +96,64 @@ Json StandardError(const reports::JobRows& job, size_t metric) {
   return std::sqrt(squares / (n - 1) / n);
 }
 
+int Shots(const SweepEntry& entry) {
+  const auto shots = entry.benchmark.options.find("fewshot");
+  return shots == entry.benchmark.options.end() ? 0 : std::atoi(shots->second.c_str());
+}
+
+Json GenerationJson(const SamplingParams& sampling) {
+  Json json = {{"do_sample", sampling.temperature > 0}, {"temperature", sampling.temperature}};
+  if (sampling.temperature > 0) {
+    json["top_p"] = sampling.top_p;
+    json["top_k"] = sampling.top_k;
+  }
+  json["max_gen_toks"] = sampling.max_new_tokens;
+  return json;
+}
+
+// The task as that tool describes it, as far as it has words for what was run.
+Json ConfigJson(const JobSpec& job, const std::string& task) {
+  const SweepEntry& entry = job.entry;
+  Json config = {{"task", task},
+                 {"output_type", entry.sampling.draws() ? "generate_until" : "multiple_choice"},
+                 {"num_fewshot", Shots(entry)},
+                 {"repeats", entry.sampling.samples},
+                 {"metric_list", Json::array()}};
+  if (entry.sampling.draws()) config["generation_kwargs"] = GenerationJson(entry.sampling);
+  config["metadata"] = {{"version", job.benchmark_version}};
+  config[reports::kIhaEval] = {{"entry", reports::Describe(entry)},
+                               {"benchmark", entry.benchmark.name},
+                               {"planned", job.items},
+                               {"metrics", Json::object()}};
+  return config;
+}
+
 void AddResults(const reports::JobRows& job, const std::string& task, Json& file) {
   const SweepEntry& entry = job.spec.entry;
   Json& results = file["results"][task];
-  results["alias"] = task;
+  results = {{"name", task}, {"alias", task}, {"sample_len", 0}};
+  Json& config = file["configs"][task] = ConfigJson(job.spec, task);
+  file["higher_is_better"][task] = Json::object();
   const std::vector<reports::Cell> cells = reports::CellsOf(job);
+  size_t most = 0;  // that tool's sample_len: of all metrics
   for (size_t i = 0; i < cells.size(); i++) {
     if (!cells[i].value.has_value()) continue;
     const WrittenName name = NameThere(entry.benchmark.name, cells[i].metric);
-    results[fmt::format("{},{}", name.metric, name.filter)] = cells[i].value->ToDouble();
-    results[fmt::format("{}_stderr,{}", name.metric, name.filter)] = StandardError(job, i);
+    const std::string key = fmt::format("{},{}", name.metric, name.filter);
+    const std::vector<double> values = ValuesOf(job, i);
+    most = std::max(most, values.size());
+    results[key] = cells[i].value->ToDouble();
+    results[fmt::format("{}_stderr,{}", name.metric, name.filter)] = StandardError(values);
     file["higher_is_better"][task][name.metric] = true;
+    config["metric_list"].push_back({{"metric", name.metric}, {"aggregation", "mean"}, {"higher_is_better", true}});
+    config[reports::kIhaEval]["metrics"][key] = {
+        {"metric", cells[i].metric}, {"value", cells[i].value->ToString()}, {"items", values.size()}};
   }
-  file["configs"][task] = {{"task", task},
-                           {"iha_eval_entry", reports::Describe(entry)},
-                           {"repeats", entry.sampling.samples},
-                           {"metadata", {{"version", job.spec.benchmark_version}}}};
+  results["sample_len"] = most;
+  file["group_subtasks"][task] = Json::array();
   file["versions"][task] = job.spec.benchmark_version;
-  const auto shots = entry.benchmark.options.find("fewshot");
-  if (shots != entry.benchmark.options.end()) file["n-shot"][task] = std::atoi(shots->second.c_str());
-  file["n-samples"][task] = {{"original", job.spec.items}, {"effective", job.items.size()}};
+  file["n-shot"][task] = Shots(entry);
+  file["n-samples"][task] = {{"original", job.spec.items}, {"effective", most}};
   file["task_hashes"][task] = job.spec.prompt_digest.Hex();
 }
 
@@ -119,7 +161,8 @@ std::string ResultsJson(const reports::Snapshot& snapshot, size_t model, const s
   const size_t entries = snapshot.spec.entries.size();
   const reports::JobRows& first = snapshot.jobs[model * entries];
   Json file;
-  for (const char* part : {"results", "configs", "versions", "n-shot", "higher_is_better", "n-samples"}) {
+  for (const char* part :
+       {"results", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better", "n-samples"}) {
     file[part] = Json::object();
   }
   for (size_t e = 0; e < entries; e++) AddResults(snapshot.jobs[model * entries + e], tasks[e], file);
@@ -168,20 +211,17 @@ Json PromptJson(const benchmarks::Prompt& prompt) {
 // A line of samples_*.jsonl without its grade.
 Json ItemJson(const coordinator::SampleRow& row, const benchmarks::Benchmark* benchmark) {
   Json line = {{"doc_id", row.item.index}, {"doc", {{"id", row.item.item_id}}}};
+  line["doc_hash"] = Sha256Of(line["doc"].dump(-1, ' ', false, Json::error_handler_t::replace)).Hex();
   line["target"] = nullptr;
   line["arguments"] = Json::object();
   if (benchmark != nullptr) {
     const benchmarks::Prompt prompt = benchmark->Render(row.item.index);
-    const SamplingParams& sampling = row.job.spec.entry.sampling;
     const Json text = PromptJson(prompt);
     const std::string gold = benchmark->Gold(row.item.index);
     line["target"] = gold;
-    line["arguments"]["gen_args_0"] = {{"arg_0", text},
-                                       {"arg_1",
-                                        {{"until", prompt.stops},
-                                         {"do_sample", sampling.temperature > 0},
-                                         {"temperature", sampling.temperature},
-                                         {"max_gen_toks", sampling.max_new_tokens}}}};
+    Json generation = {{"until", prompt.stops}};
+    generation.update(GenerationJson(row.job.spec.entry.sampling));
+    line["arguments"]["gen_args_0"] = {{"arg_0", text}, {"arg_1", std::move(generation)}};
     line["prompt_hash"] = Sha256Of(text.get<std::string>()).Hex();
     line["target_hash"] = Sha256Of(gold).Hex();
   }
@@ -204,14 +244,23 @@ Json ExtractedOf(const ItemResult& item, const ItemValue& value) {
 
 void AppendLines(const coordinator::SampleRow& row, const benchmarks::Benchmark* benchmark, std::string& out) {
   const Json base = ItemJson(row, benchmark);
+  const SweepEntry& entry = row.job.spec.entry;
   for (const ItemValue& value : row.item.values) {
-    if (value.unscored != Unscored::kScored) continue;
-    const WrittenName name = NameThere(row.job.spec.entry.benchmark.name, value.metric);
+    const std::optional<Score> score = reports::Contributed(row.item.unscored, value);
+    if (!score.has_value()) continue;
+    const WrittenName name = NameThere(entry.benchmark.name, value.metric);
     Json line = base;
     line["filtered_resps"] = ExtractedOf(row.item, value);
     line["filter"] = name.filter;
     line["metrics"] = Json::array({name.metric});
-    line[name.metric] = static_cast<double>(value.score.num) / static_cast<double>(value.score.den);
+    line[name.metric] = scoring::Rational(*score).ToDouble();
+    line[reports::kIhaEval] = {{"entry", reports::Describe(entry)},
+                               {"benchmark", entry.benchmark.name},
+                               {"metric", value.metric},
+                               {"score", scoring::Rational(*score).ToString()},
+                               {"planned", row.job.spec.items}};
+    const Unscored reason = row.item.unscored == Unscored::kScored ? value.unscored : row.item.unscored;
+    if (reason != Unscored::kScored) line[reports::kIhaEval]["unscored"] = NameOf(reason);
     out += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 }

@@ -103,6 +103,18 @@ Contribution ContributionOf(Unscored reason) {
   return Contribution::kNothing;
 }
 
+std::optional<Score> Contributed(Unscored item, const ItemValue& value) {
+  switch (ContributionOf(item == Unscored::kScored ? value.unscored : item)) {
+    case Contribution::kScore:
+      return value.score;
+    case Contribution::kWrong:
+      return Score{};
+    case Contribution::kNothing:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 bool Cell::complete() const {
   // Whatever left the denominator makes the mean one over other items than planned.
   return value.has_value() && std::none_of(unscored.begin(), unscored.end(), [](const auto& count) {

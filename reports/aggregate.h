@@ -24,6 +24,9 @@ namespace iha::reports {
 // What a finished item adds to a mean: its score, 0 where model or grader are the reason that it has none, or nothing.
 enum class Contribution { kScore, kWrong, kNothing };
 Contribution ContributionOf(Unscored reason);
+// That of one metric's value to its mean; nullopt: nothing. `item`: why the item as a whole has no score, if it has
+// none.
+std::optional<Score> Contributed(Unscored item, const ItemValue& value);
 
 struct Cell {
   std::string metric;

@@ -20,6 +20,9 @@ struct ImportedValue {
   // Whose metric it is, by our names ("gsm8k", "gsm8k.strict_match"); both empty where the source is only a header.
   std::string benchmark;
   std::string metric;
+  // What of its settings the source tells: all of them, as Describe (table.h) has them, or the number of shots.
+  std::string entry = "";
+  std::optional<int64_t> shots = std::nullopt;
   std::optional<scoring::Rational> value;  // 1 = 100 %; absent: the source has the column, and nothing in it
   int decimals = 2;                        // of the percentage, as the source has it
   // Where the source has each item\'s grade: ours of them.

@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "reports/ruler_summary.h"
 
 namespace iha::reports {
 namespace {
@@ -69,6 +70,42 @@ std::string WithoutPythonNumbers(std::string_view text) {
   return out;
 }
 
+// Its RULER tasks whose rule is ours; that of its questions (qa) divides by the number of references.
+constexpr std::pair<const char*, const char*> kRulerTasks[] = {
+    {"niah_single_1", "niah_single_1"},
+    {"niah_single_2", "niah_single_2"},
+    {"niah_single_3", "niah_single_3"},
+    {"niah_multikey_1", "niah_multikey_1"},
+    {"niah_multikey_2", "niah_multikey_2"},
+    {"niah_multikey_3", "niah_multikey_3"},
+    {"niah_multivalue", "niah_multivalue"},
+    {"niah_multiquery", "niah_multiquery"},
+    {"ruler_vt", "vt"},
+    {"ruler_cwe", "cwe"},
+    {"ruler_fwe", "fwe"},
+};
+
+// A metric of RULER's tasks is called by its length in tokens, and is -1 where the task or document has another.
+bool IsLength(const std::string& metric) {
+  return !metric.empty() && metric.find_first_not_of("0123456789") == std::string::npos;
+}
+bool NotOfThisLength(const std::string& metric, const Rational& value) {
+  return IsLength(metric) && value == Rational(-1);
+}
+
+// "1/3" as export writes it, if it is what stands beside it as a number.
+std::optional<Rational> ExactOf(const Json& text, const Json& number) {
+  if (!text.is_string() || !number.is_number()) return std::nullopt;
+  const std::string& fraction = text.get_ref<const std::string&>();
+  const size_t slash = std::min(fraction.find('/'), fraction.size());
+  const auto num = Rational::ParseDecimal(fraction.substr(0, slash));
+  const auto den = slash == fraction.size() ? Rational(1) : Rational::ParseDecimal(fraction.substr(slash + 1));
+  if (!num.has_value() || !den.has_value() || den->Sign() <= 0) return std::nullopt;
+  Rational exact = *num / *den;
+  if (exact.Sign() < 0 || exact > Rational(1) || exact.ToDouble() != number.get<double>()) return std::nullopt;
+  return exact;
+}
+
 // The number as it is written, exactly.
 std::optional<Rational> NumberOf(const Json& value) {
   return value.is_number() ? Rational::ParseDecimal(value.dump()) : std::nullopt;
@@ -85,12 +122,32 @@ ImportedValue ValueOf(const std::string& task, const std::string& metric, const 
     out.benchmark = task;
     out.metric = metric;
   }
+  for (const auto& [theirs, ours] : kRulerTasks) {
+    if (task != theirs || filter != "none" || !IsLength(metric)) continue;
+    out.benchmark = fmt::format("ruler:{}@{}", ours, metric);
+    out.metric = kRulerMetric;
+  }
   for (const LmEvalName& name : kNames) {
     if (task != name.task || metric != name.metric || filter != name.filter) continue;
     out.benchmark = name.benchmark;
     out.metric = name.name;
   }
   return out;
+}
+
+// What export says of a value beside what that tool would say.
+void TakeOwn(const Json& entry, const Json& metric, ImportedValue& value) {
+  if (!metric.is_string()) return;
+  value.benchmark = TextOr(entry, "benchmark", "");
+  value.entry = TextOr(entry, "entry", "");
+  value.metric = metric.get<std::string>();
+}
+
+// "gsm8k exact_match,none: over 3 of 6 planned items", where export says that some are missing.
+void NotePart(const Json& entry, const std::string& column, int64_t items, ImportedRow& row) {
+  const auto planned = JsonInteger(FieldOf(entry, "planned"));
+  if (!planned.has_value() || *planned <= items) return;
+  row.notes.push_back(fmt::format("{}: over {} of {} planned items", column, items, *planned));
 }
 
 // A mean of n grades of 0 or 1 is written as a double: the fraction that it stands for, so that equal counts are equal.
@@ -127,15 +184,19 @@ std::string TaskSource(const Json& file, const std::string& task) {
 }
 
 void AddTask(const Json& file, const std::string& task, const Json& numbers, ImportedRow& row) {
-  const int64_t items = JsonInteger(FieldOf(FieldOf(FieldOf(file, "n-samples"), task), "effective")).value_or(0);
+  // A group of tasks has no entry among n-samples.
+  const int64_t items = JsonInteger(FieldOf(FieldOf(FieldOf(file, "n-samples"), task), "effective"))
+                            .value_or(JsonInteger(FieldOf(numbers, "sample_len")).value_or(0));
   const Json& better = FieldOf(FieldOf(file, "higher_is_better"), task);
+  const auto shots = JsonInteger(FieldOf(FieldOf(file, "n-shot"), task));
+  const Json& own = FieldOf(FieldOf(FieldOf(file, "configs"), task), kIhaEval);
   for (const auto& [key, number] : numbers.items()) {
     const size_t comma = key.find(',');
     const std::string metric = key.substr(0, comma);
     if (metric.ends_with("_stderr")) continue;
     const std::optional<Rational> value = NumberOf(number);
     if (number.is_null()) row.notes.push_back(fmt::format("{} {} is left out: not a number", task, key));
-    if (!value.has_value() || metric == "alias" || metric == "sample_len") continue;
+    if (!value.has_value() || metric == "alias" || metric == "sample_len" || NotOfThisLength(metric, *value)) continue;
     const std::string filter = comma == std::string::npos ? "none" : key.substr(comma + 1);
     const Json& higher = FieldOf(better, metric);
     const bool share = value->Sign() >= 0 && *value <= Rational(1);
@@ -144,7 +205,13 @@ void AddTask(const Json& file, const std::string& task, const Json& numbers, Imp
           fmt::format("{} {} is left out: {}", task, key, share ? "lower is better" : "not a share between 0 and 1"));
       continue;
     }
-    row.values.push_back(ValueOf(task, metric, filter, Counted(*value, items)));
+    const Json& said = FieldOf(FieldOf(own, "metrics"), key);
+    const std::optional<Rational> exact = ExactOf(FieldOf(said, "value"), number);
+    ImportedValue& added =
+        row.values.emplace_back(ValueOf(task, metric, filter, exact.has_value() ? *exact : Counted(*value, items)));
+    added.shots = shots;
+    TakeOwn(own, FieldOf(said, "metric"), added);
+    NotePart(own, added.column, JsonInteger(FieldOf(said, "items")).value_or(INT64_MAX), row);
   }
 }
 
@@ -154,6 +221,7 @@ struct Grades {
   std::vector<Score> scores;
   Rational sum;
   std::optional<int64_t> no_share;  // the first document whose grade is no number between 0 and 1
+  Json own;                         // what export says of it, in the first of its lines
 };
 
 std::vector<std::string> MetricsOf(const Json& line) {
@@ -184,7 +252,11 @@ absl::Status AddLine(std::string_view text, const std::string& here, GradesByNam
   for (const std::string& metric : MetricsOf(line)) {
     const Json& grade = FieldOf(line, metric);
     const std::optional<Rational> value = grade.is_boolean() ? Rational(grade.get<bool>() ? 1 : 0) : NumberOf(grade);
+    if (value.has_value() && NotOfThisLength(metric, *value)) continue;
+    const Json& own = FieldOf(line, kIhaEval);
+    const std::optional<Rational> exact = ExactOf(FieldOf(own, "score"), grade);
     Grades& grades = all[{metric, filter}];
+    if (grades.documents.empty()) grades.own = own;
     if (!grades.documents.insert(*document).second) {
       return InvalidArgument("{}: doc_id {} has a second {} with filter {}", here, *document, TerminalSafe(metric, 80),
                              TerminalSafe(filter, 80));
@@ -193,8 +265,8 @@ absl::Status AddLine(std::string_view text, const std::string& here, GradesByNam
       if (!grades.no_share.has_value()) grades.no_share = *document;
       continue;
     }
-    grades.scores.push_back(value->ToScore());
-    grades.sum += *value;
+    grades.scores.push_back((exact.has_value() ? exact : value)->ToScore());
+    grades.sum += exact.has_value() ? *exact : *value;
   }
   return absl::OkStatus();
 }
@@ -252,18 +324,25 @@ absl::StatusOr<ImportedRow> ImportLmEvalSamples(std::string_view text, const std
   if (all.empty()) return InvalidArgument("{}: no line has a grade between 0 and 1", where);
   const auto& [first, grades_of_first] = *all.begin();
   const size_t items = grades_of_first.scores.size();
+  size_t most = 0;
+  for (const auto& [key, grades] : all) most = std::max(most, grades.scores.size());
   ImportedRow row{.model = model,
                   .source = fmt::format("lm-evaluation-harness, samples {} ({}, {} items)",
-                                        Sha256Of(text).Hex().substr(0, 16), task, items),
+                                        Sha256Of(text).Hex().substr(0, 16), task, most),
                   .values = {},
                   .notes = std::move(notes)};
   for (const auto& [key, grades] : all) {
-    if (grades.scores.size() != items) {
+    // Of another length there may be more documents, and export says itself what is missing.
+    const bool may_differ = IsLength(key.first) || grades.own.is_object();
+    if (grades.scores.size() != items && !may_differ) {
       return InvalidArgument("{}: {} documents have {} with filter {}, {} have {} with filter {}", where,
                              grades.scores.size(), TerminalSafe(key.first, 80), TerminalSafe(key.second, 80), items,
                              TerminalSafe(first.first, 80), TerminalSafe(first.second, 80));
     }
-    ImportedValue value = ValueOf(task, key.first, key.second, grades.sum / Rational(static_cast<int64_t>(items)));
+    const auto count = static_cast<int64_t>(grades.scores.size());
+    ImportedValue value = ValueOf(task, key.first, key.second, grades.sum / Rational(count));
+    TakeOwn(grades.own, FieldOf(grades.own, "metric"), value);
+    NotePart(grades.own, value.column, count, row);
     const bool whole =
         std::all_of(grades.scores.begin(), grades.scores.end(), [](const Score& score) { return score.den == 1; });
     value.interval = scoring::CellInterval(grades.scores, {.single_sample = whole});

@@ -25,9 +25,13 @@ struct LmEvalName {
 // Where it has two forms of one of ours, the first is the one to write.
 std::span<const LmEvalName> LmEvalNames();
 
+// What export adds under this key, to the config of a task and to each line of samples, so that import finds the very
+// entry, metric and fraction again; other tools ignore it.
+inline constexpr char kIhaEval[] = "iha_eval";
+
 // results_*.json: one row, named by the file's model_name, else by config.model_args ("" if neither says). What is no
 // share (outside [0, 1]) or is better when lower is left out with a note. A share of n items is taken as the count that
-// it must be of.
+// it must be of. RULER's tasks have a metric for each length, -1 where it was not run: no value.
 absl::StatusOr<ImportedRow> ImportLmEvalResults(std::string_view text, std::string_view where);
 
 // samples_TASK_*.jsonl: one row with a value for each metric and filter, and an interval over its items. `task`,

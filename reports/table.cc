@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -162,18 +163,32 @@ std::vector<std::string> TargetNotes(const Table& table) {
   return notes;
 }
 
-// Where `value` goes: the column of its header, else that of its benchmark's metric; nullopt if there is none.
+// How many of the settings that the source tells are those of the entry.
+int Likeness(const SweepEntry& entry, const ImportedValue& value) {
+  if (!value.entry.empty()) return value.entry == Describe(entry) ? 2 : 0;
+  const auto shots = entry.benchmark.options.find("fewshot");
+  const std::string own = shots == entry.benchmark.options.end() ? "0" : shots->second;
+  return value.shots.has_value() && own == fmt::format("{}", *value.shots) ? 1 : 0;
+}
+
+// Where `value` goes: the column of its header, else of its benchmark's metric that whose settings are most like what
+// its source tells, the first of equals; nullopt if there is none.
 std::optional<size_t> ColumnFor(const Table& table, const ImportedValue& value) {
   for (size_t c = 0; c < table.columns.size(); c++) {
     if (table.columns[c].header == value.column) return c;
   }
   if (value.metric.empty()) return std::nullopt;
+  std::optional<size_t> found;
+  int most = -1;
   for (size_t c = 0; c < table.columns.size(); c++) {
     const Column& column = table.columns[c];
     if (column.entry == kNoEntry || column.metric != value.metric) continue;
-    if (table.provenance.spec.entries[column.entry].benchmark.name == value.benchmark) return c;
+    const SweepEntry& entry = table.provenance.spec.entries[column.entry];
+    if (entry.benchmark.name != value.benchmark || Likeness(entry, value) <= most) continue;
+    found = c;
+    most = Likeness(entry, value);
   }
-  return std::nullopt;
+  return found;
 }
 
 absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& imported) {
@@ -190,8 +205,10 @@ absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& import
     row.cells.resize(table.columns.size());
     for (size_t c = 0; c < row.cells.size(); c++) row.cells[c].cell.metric = table.columns[c].metric;
     std::vector<std::string> unused;
+    std::set<size_t> taken_columns;
     for (const ImportedValue& value : from.values) {
-      if (const auto c = ColumnFor(table, value); c.has_value()) {
+      const auto c = ColumnFor(table, value);
+      if (c.has_value() && taken_columns.insert(*c).second) {
         row.cells[*c].cell.value = value.value;
         if (!table.about_the_list) row.cells[*c].cell.interval = value.interval;
       } else {

@@ -39,20 +39,6 @@ Digest OutputsOf(const std::vector<Generation>& generations) {
   return writer.Hash();
 }
 
-std::optional<Score> ValueOf(const ItemResult& item, size_t metric) {
-  const bool has_value = item.unscored == Unscored::kScored && metric < item.values.size();
-  const Unscored reason = has_value ? item.values[metric].unscored : item.unscored;
-  switch (reports::ContributionOf(reason)) {
-    case reports::Contribution::kScore:
-      return item.values[metric].score;
-    case reports::Contribution::kWrong:
-      return Score{};
-    case reports::Contribution::kNothing:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 // The variance between one item's samples in a base metric; absent where it has fewer than two grades.
 std::optional<double> VarianceWithin(const ItemResult& item, const std::string& metric) {
   double n = 0.0, sum = 0.0, squares = 0.0;
@@ -93,7 +79,7 @@ void AddItem(const StoredItem& stored, std::vector<Variances>& variances, report
   reports::GateItem item{
       .index = stored.item.index, .id = stored.item.item_id, .outputs = OutputsOf(stored.generations), .values = {}};
   for (size_t m = 0; m < entry.metrics.size(); m++) {
-    item.values.push_back(ValueOf(stored.item, m));
+    item.values.push_back(reports::Contributed(stored.item.unscored, stored.item.values.at(m)));
     if (const auto variance = VarianceWithin(stored.item, entry.metrics[m].name); variance.has_value()) {
       variances[m].sum += *variance;
       variances[m].items++;

@@ -141,18 +141,29 @@ TEST_F(ReportCommands, LmEvalFilesGoOutAndComeBack) {
   EXPECT_THAT(sample["arguments"]["gen_args_0"]["arg_0"].get<std::string>(), HasSubstr("Question: "));
   EXPECT_EQ(sample["resps"][0].size(), 1u);
   EXPECT_EQ(sample["metrics"], Json::array({"gsm8k.strict_match"}));
+  // What that tool's own files have for each task.
+  for (const char* task : {"gsm8k_demo", "gsm8k_demo.entry1"}) {
+    for (const char* part : {"results", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better"}) {
+      EXPECT_TRUE(results[part].contains(task)) << part;
+    }
+    EXPECT_EQ(results["configs"][task]["num_fewshot"], results["n-shot"][task]);
+    EXPECT_EQ(results["results"][task]["sample_len"], results["n-samples"][task]["effective"]);
+  }
 
   const Json own = Json::parse(Table({"--format", "json"}).out);
-  for (const char* file : {"results_", "samples_gsm8k_demo_"}) {
-    const std::string path = folder + file + id + (file[0] == 'r' ? ".json" : ".jsonl");
-    const RunResult back = Table({"--format", "json", "--import", "again=" + path});
+  const auto import = [&](const std::string& file) { return "again=" + folder + file; };
+  const std::vector<std::string> of_results = {"--import", import("results_" + id + ".json")};
+  const std::vector<std::string> of_samples = {"--import", import("samples_gsm8k_demo_" + id + ".jsonl"), "--import",
+                                               import("samples_gsm8k_demo.entry1_" + id + ".jsonl")};
+  for (std::vector<std::string> flags : {of_results, of_samples}) {
+    flags.insert(flags.end(), {"--format", "json"});
+    const RunResult back = Table(flags);
     ASSERT_EQ(back.exit.code, 0) << back.err;
     const Json table = Json::parse(back.out);
     ASSERT_EQ(table["rows"].size(), 3u);
     EXPECT_THAT(table["rows"][2]["imported"].get<std::string>(), StartsWith("lm-evaluation-harness"));
     for (size_t c = 0; c < table["columns"].size(); c++) {
-      if (table["columns"][c]["entry"] != 0) continue;  // the benchmark's second entry is a task of its own there
-      EXPECT_EQ(table["rows"][2]["cells"][c]["value_exact"], own["rows"][0]["cells"][c]["value_exact"]) << path;
+      EXPECT_EQ(table["rows"][2]["cells"][c]["value_exact"], own["rows"][0]["cells"][c]["value_exact"]) << flags[1];
     }
   }
   const RunResult bare = RunProgram({"iha-eval", "export", "lm-eval", "--db", Path("x.db"), "--sweep", sweep_, "--out",

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/file.h"
 #include "reports/render.h"
 #include "tests/reports/two_models.h"
 
@@ -77,6 +78,104 @@ TEST(ImportLmEval, ReadsSamplesWithAnInterval) {
   EXPECT_EQ(row->values[1].interval->method, scoring::IntervalMethod::kWilson);
   EXPECT_THAT(row->source, HasSubstr("(gsm8k, 4 items)"));
   EXPECT_THAT(row->notes, IsEmpty());
+}
+
+std::string TestData(const std::string& name) {
+  return ReadFile("tests/reports/testdata/" + name).value_or("(unreadable)");
+}
+
+std::vector<std::string> Values(const ImportedRow& row) {
+  std::vector<std::string> out;
+  for (const ImportedValue& value : row.values) {
+    out.push_back(
+        fmt::format("{} = {} of {} {}", value.column, value.value->ToString(), value.benchmark, value.metric));
+  }
+  return out;
+}
+
+// Files that lm-evaluation-harness 0.4.13 itself wrote, of made-up documents (its environment and paths cut out).
+TEST(ImportLmEval, TakesAllTasksOfAFileThatTheToolWrote) {
+  const auto row = ImportLmEvalResults(TestData("lm_eval_results.json"), "r.json");
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->model, "org/fake");
+  EXPECT_THAT(row->notes, IsEmpty());
+  EXPECT_THAT(Values(*row),
+              ElementsAre("gsm8k exact_match,strict-match = 0 of gsm8k gsm8k.strict_match",
+                          "gsm8k exact_match,flexible-extract = 0 of gsm8k gsm8k.flexible_extract",
+                          "minerva_math_algebra exact_match,none = 4/7 of minerva_math_algebra exact_match",
+                          "minerva_math_algebra math_verify,none = 2/7 of minerva_math_algebra math_verify",
+                          "minerva_math500 exact_match,none = 3/7 of math500 math.minerva",
+                          "minerva_math500 math_verify,none = 5/7 of minerva_math500 math_verify",
+                          "hendrycks_math_algebra exact_match,none = 6/7 of hendrycks_math_algebra exact_match",
+                          "hendrycks_math_algebra math_verify,none = 1/7 of hendrycks_math_algebra math_verify",
+                          "mbpp pass_at_1,none = 3/7 of mbpp mbpp.lm_eval.pass@1",
+                          "humaneval pass@1,create_test = 4/7 of humaneval humaneval.official.pass@1",
+                          "niah_single_1 4096,none = 3/10 of ruler:niah_single_1@4096 ruler.string_match",
+                          "niah_single_1 8192,none = 1/10 of ruler:niah_single_1@8192 ruler.string_match",
+                          "ruler_vt 4096,none = 1/5 of ruler:vt@4096 ruler.string_match",
+                          "ruler_vt 8192,none = 1/5 of ruler:vt@8192 ruler.string_match",
+                          "minerva_math exact_match,none = 4/7 of minerva_math exact_match",
+                          "ruler 4096,none = 1/4 of ruler 4096"));
+  EXPECT_EQ(row->values[0].shots, 5);
+  EXPECT_EQ(row->values[4].shots, 0);
+}
+
+// A document of RULER has -1 at all lengths but its own.
+TEST(ImportLmEval, SamplesOfRulerCountForTheirOwnLength) {
+  const auto ruler =
+      ImportLmEvalSamples(TestData("lm_eval_samples_niah_single_1.jsonl"), "niah_single_1", "m", "s.jsonl");
+  ASSERT_TRUE(ruler.ok()) << ruler.status();
+  EXPECT_THAT(ruler->notes, IsEmpty());
+  EXPECT_THAT(Values(*ruler),
+              ElementsAre("niah_single_1 4096,none = 3/10 of ruler:niah_single_1@4096 ruler.string_match",
+                          "niah_single_1 8192,none = 1/10 of ruler:niah_single_1@8192 ruler.string_match"));
+  const auto math =
+      ImportLmEvalSamples(TestData("lm_eval_samples_minerva_math500.jsonl"), "minerva_math500", "m", "s.jsonl");
+  ASSERT_TRUE(math.ok()) << math.status();
+  EXPECT_THAT(Values(*math), ElementsAre("minerva_math500 exact_match,none = 3/7 of math500 math.minerva",
+                                         "minerva_math500 math_verify,none = 5/7 of minerva_math500 math_verify"));
+}
+
+// Of two entries of one benchmark a value goes to the one whose settings its source tells.
+TEST(ImportLmEval, TakesTheColumnOfItsShots) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
+  for (auto* metrics : {&snapshot.spec.entries[0].metrics, &snapshot.jobs[0].spec.entry.metrics}) {
+    *metrics = {"gsm8k.strict_match", "gsm8k.robust"};
+  }
+  snapshot.spec.entries.insert(snapshot.spec.entries.begin(), snapshot.spec.entries[0]);
+  snapshot.spec.entries[0].benchmark.options["fewshot"] = "8";
+  snapshot.jobs.push_back(snapshot.jobs[0]);
+  const auto row = ImportLmEvalResults(kResults, "r.json").value();
+  const auto five = BuildTable(snapshot, {}, {row});
+  ASSERT_TRUE(five.ok()) << five.status();
+  EXPECT_FALSE(five->rows[1].cells[0].cell.value.has_value());
+  EXPECT_EQ(Percent(*five->rows[1].cells[2].cell.value, 2), "33.33");
+  snapshot.spec.entries[1].benchmark.options["fewshot"] = "4";  // none has five: the first
+  const auto none = BuildTable(snapshot, {}, {row});
+  EXPECT_EQ(Percent(*none->rows[1].cells[0].cell.value, 2), "33.33");
+}
+
+// What export adds is taken where it is what the number beside it says, and not where somebody changed that.
+TEST(ImportLmEval, TakesTheFractionThatExportWrote) {
+  const auto results = [](const std::string& number) {
+    const auto row = ImportLmEvalResults(
+        R"({"model_name": "m", "results": {"t": {"exact_match,none": )" + number +
+            R"(}}, "configs": {"t": {"iha_eval": {"entry": "b?x=1", "benchmark": "b", "planned": 9, "metrics":
+            {"exact_match,none": {"metric": "b.robust", "value": "1/3", "items": 6}}}}}})",
+        "r.json");
+    EXPECT_TRUE(row.ok()) << row.status();
+    return *row;
+  };
+  const ImportedRow same = results("0.3333333333333333");
+  EXPECT_THAT(Values(same), ElementsAre("t exact_match,none = 1/3 of b b.robust"));
+  EXPECT_EQ(same.values[0].entry, "b?x=1");
+  EXPECT_THAT(same.notes, ElementsAre("t exact_match,none: over 6 of 9 planned items"));
+  EXPECT_THAT(Values(results("0.25")), ElementsAre("t exact_match,none = 1/4 of b b.robust"));
+  const auto samples = ImportLmEvalSamples(
+      R"({"doc_id": 0, "metrics": ["m"], "m": 0.6666666666666666, "iha_eval": {"metric": "b.m", "benchmark": "b", "score": "2/3"}})",
+      "t", "m", "s.jsonl");
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_THAT(Values(*samples), ElementsAre("t m,none = 2/3 of b b.m"));
 }
 
 // As Python's json module writes them; the words inside strings are text.

@@ -250,6 +250,19 @@ TEST(Layout, Table1PicksThePapersColumns) {
   EXPECT_THAT(BuildTable(snapshot, {})->notes, Not(Contains(HasSubstr("left out"))));
 }
 
+TEST(Contributed, IsTheScoreNothingOrZero) {
+  const auto of = [](Unscored item, Unscored value) {
+    const auto score = Contributed(
+        item, {.metric = "m", .unscored = value, .score = {2, 3}, .winner = "", .tie = {0, 1}, .invalid = 0});
+    return score.has_value() ? std::to_string(score->num) + "/" + std::to_string(score->den) : "nothing";
+  };
+  EXPECT_EQ(of(Unscored::kScored, Unscored::kScored), "2/3");
+  EXPECT_EQ(of(Unscored::kScored, Unscored::kGraderError), "0/1");
+  EXPECT_EQ(of(Unscored::kPromptTooLong, Unscored::kPromptTooLong), "0/1");
+  EXPECT_EQ(of(Unscored::kScored, Unscored::kGraderUnavailable), "nothing");
+  EXPECT_EQ(of(Unscored::kGeneratorDeadEnd, Unscored::kGeneratorDeadEnd), "nothing");
+}
+
 // EM and P@1 are one metric of entries that differ in how they were decoded; the order of entries decides nothing.
 TEST(Layout, GenericColumnsOfOneMetricSayWhatTellsTheirEntriesApart) {
   SweepSpec spec = TwoModels({{1, 0, 0, 0}}).spec;
@@ -259,9 +272,9 @@ TEST(Layout, GenericColumnsOfOneMetricSayWhatTellsTheirEntriesApart) {
   spec.entries[2].limit.reset();
   const auto columns = ColumnsOf(spec, "generic");
   ASSERT_TRUE(columns.ok()) << columns.status();
-  EXPECT_EQ((*columns)[0].header, "gsm8k.strict_match T=0 k=1 fewshot=5 limit=4");
-  EXPECT_EQ((*columns)[2].header, "gsm8k.strict_match T=0 k=1 fewshot=8 limit=4");
-  EXPECT_EQ((*columns)[4].header, "gsm8k.strict_match T=0 k=1 fewshot=8 limit=none");
+  EXPECT_EQ((*columns)[0].header, "gsm8k.strict_match fewshot=5 limit=4");
+  EXPECT_EQ((*columns)[2].header, "gsm8k.strict_match fewshot=8 limit=4");
+  EXPECT_EQ((*columns)[4].header, "gsm8k.strict_match fewshot=8 limit=none");
 }
 
 TEST(Layout, EmIsTheGreedyEntryAndP1TheMostSampledOne) {
