@@ -34,7 +34,8 @@ Json SideJson(const reports::GateRun& run) {
 }
 
 Json MetricJson(const ComparedMetric& m) {
-  return {{"benchmark", m.benchmark},
+  return {{"name", m.name},
+          {"benchmark", m.benchmark},
           {"metric", m.metric},
           {"a", m.a.ToDouble()},
           {"b", m.b.ToDouble()},
@@ -55,14 +56,14 @@ Json FlipJson(const Flip& flip) {
   const auto side = [](const FlippedSide& s) {
     return Json{{"value", s.value}, {"outcome", s.outcome}, {"text", s.text}};
   };
-  return {{"benchmark", flip.benchmark}, {"metric", flip.metric}, {"index", flip.index}, {"item_id", flip.item_id},
-          {"sample", flip.sample},       {"a", side(flip.a)},     {"b", side(flip.b)}};
+  return {{"name", flip.name},       {"benchmark", flip.benchmark}, {"metric", flip.metric}, {"index", flip.index},
+          {"item_id", flip.item_id}, {"sample", flip.sample},       {"a", side(flip.a)},     {"b", side(flip.b)}};
 }
 
 Json ToJson(const Comparison& c) {
-  Json json = {{"schema", "iha-eval/compare/1"}, {"a", SideJson(c.a)},        {"b", SideJson(c.b)},
-               {"metrics", Json::array()},       {"outcomes", Json::array()}, {"flipped", c.flipped},
-               {"flips", Json::array()},         {"exemplars", Json::array()}};
+  Json json = {{"schema", "iha-eval/compare/1"},   {"a", SideJson(c.a)},        {"b", SideJson(c.b)},
+               {"metrics", Json::array()},         {"outcomes", Json::array()}, {"flipped", c.flipped},
+               {"flipped_items", c.flipped_items}, {"flips", Json::array()},    {"exemplars", Json::array()}};
   for (const ComparedMetric& metric : c.metrics) json["metrics"].push_back(MetricJson(metric));
   for (const auto& [key, both] : c.taxonomy) {
     json["outcomes"].push_back(
@@ -128,7 +129,7 @@ std::string OutcomeText(const Taxonomy& taxonomy) {
 
 void PrintMetrics(const Comparison& c) {
   for (const ComparedMetric& m : c.metrics) {
-    std::cout << TerminalSafe(fmt::format("{} · {}", m.benchmark, m.metric)) << "\n";
+    std::cout << TerminalSafe(m.name) << "\n";
     std::cout << fmt::format("  A {} %, B {} %, B - A {} points", reports::Percent(m.a, 2), reports::Percent(m.b, 2),
                              reports::SignedPercent(m.b - m.a, 2));
     if (m.identical) {
@@ -153,12 +154,15 @@ void PrintText(const Comparison& c) {
               << "    A: " << TerminalSafe(OutcomeText(both.first)) << "\n"
               << "    B: " << TerminalSafe(OutcomeText(both.second)) << "\n";
   }
-  std::cout << fmt::format("\nFlipped items: {}, shown {}\n", c.flipped, c.flips.size());
+  // An item may change in several metrics, and stands below once for each.
+  const std::string values =
+      c.flipped == c.flipped_items ? "" : fmt::format(" (an item counts once for each metric: {})", c.flipped);
+  std::cout << fmt::format("\nFlipped items: {}{}, shown {}\n", c.flipped_items, values, c.flips.size());
   for (const Flip& flip : c.flips) {
     std::cout << "\n"
-              << TerminalSafe(fmt::format("{} · {} · item {} ({}) · sample {}: A {} ({}), B {} ({})", flip.benchmark,
-                                          flip.metric, flip.index, flip.item_id, flip.sample, flip.a.value,
-                                          flip.a.outcome, flip.b.value, flip.b.outcome))
+              << TerminalSafe(fmt::format("{} · item {} ({}) · sample {}: A {} ({}), B {} ({})", flip.name, flip.index,
+                                          flip.item_id, flip.sample, flip.a.value, flip.a.outcome, flip.b.value,
+                                          flip.b.outcome))
               << "\n";
     PrintSideBySide(flip.a.text, flip.b.text);
   }

@@ -125,13 +125,15 @@ struct ExportFlags {
 };
 
 absl::Status CheckWhole(const reports::GateRun& run) {
-  for (const reports::GateEntry& entry : run.entries) {
+  const std::vector<std::string> names = reports::EntryNames(reports::Named(run));
+  for (size_t e = 0; e < run.entries.size(); e++) {
+    const reports::GateEntry& entry = run.entries[e];
     const auto missing = entry.planned - static_cast<int64_t>(entry.items.size());
     if (missing == 0) continue;
     return FailedPrecondition(
         "{}: {} of {} items are not there yet; finish the sweep first (run it again with the same "
         "arguments)",
-        reports::BriefName(entry), missing, entry.planned);
+        names[e], missing, entry.planned);
   }
   return absl::OkStatus();
 }

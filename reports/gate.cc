@@ -97,7 +97,7 @@ std::string WhatDecides(const MetricVerdict& v) {
 void JudgeAll(const GateOptions& options, GateReport& report) {
   std::vector<std::string> names[3];
   for (const MetricVerdict& v : report.metrics) {
-    names[static_cast<size_t>(v.verdict)].push_back(fmt::format("{} {}", v.benchmark, v.metric));
+    names[static_cast<size_t>(v.verdict)].push_back(v.name);
   }
   const auto& failed = names[static_cast<size_t>(Verdict::kFail)];
   const auto& open = names[static_cast<size_t>(Verdict::kInconclusive)];
@@ -122,7 +122,6 @@ absl::StatusOr<MetricVerdict> Evaluate(const GateRun& candidate, const GateRun& 
   const GateMetric& metric = entry.metrics[pair.baseline_metric];
   IHA_ASSIGN_OR_RETURN(const PairedValues values, ValuesOf(candidate, baseline, pair));
   MetricVerdict verdict;
-  verdict.benchmark = BriefName(entry);
   verdict.metric = metric.name;
   verdict.candidate = MeanOf(values.candidate);
   verdict.baseline = MeanOf(values.baseline);
@@ -184,9 +183,14 @@ absl::StatusOr<GateReport> EvaluateGate(const GateRun& candidate, const GateRun&
   }
   IHA_ASSIGN_OR_RETURN(const std::vector<PairedMetric> pairs,
                        PairMetrics(candidate, baseline, options.metrics, report.notes));
+  const std::vector<NamedEntry> named = Named(baseline);
+  const std::vector<std::string> entries = EntryNames(named);
+  const std::vector<std::vector<std::string>> metrics = MetricNames(named);
   std::vector<double> p;
   for (const PairedMetric& pair : pairs) {
     IHA_ASSIGN_OR_RETURN(MetricVerdict verdict, Evaluate(candidate, baseline, pair, options));
+    verdict.name = metrics[pair.baseline_entry][pair.baseline_metric];
+    verdict.benchmark = entries[pair.baseline_entry];
     p.push_back(verdict.test.p_worse);
     report.metrics.push_back(std::move(verdict));
   }

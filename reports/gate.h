@@ -46,8 +46,9 @@ struct PairedMetric {
 };
 
 struct MetricVerdict {
-  std::string benchmark;  // BriefName
-  std::string metric;
+  std::string name;       // of the baseline's metric among all of its run (entry_names.h)
+  std::string benchmark;  // the baseline's entry, by its name
+  std::string metric;     // as entries name it
   Verdict verdict = Verdict::kInconclusive;
   std::string reason;  // one sentence
   Margin margin;

@@ -73,10 +73,11 @@ const char* WhyOfTokenizer(const GateEntry& entry) {
   return chat && !entry.benchmark.name.starts_with("choice:") ? "its chat template renders the prompts" : nullptr;
 }
 
-// The candidate's entries that equal `wanted` in all that must be equal, at least one: a sweep may ask for the metrics
-// of one setting in several entries.
-absl::StatusOr<std::vector<size_t>> EqualEntries(const GateRun& candidate, const GateRun& baseline,
-                                                 const GateEntry& wanted) {
+// The candidate's entries that equal one of the baseline's (called `name`) in all that must be equal, at least one: a
+// sweep may ask for the metrics of one setting in several entries.
+absl::StatusOr<std::vector<size_t>> EqualEntries(const GateRun& candidate, const GateRun& baseline, size_t index,
+                                                 const std::string& name) {
+  const GateEntry& wanted = baseline.entries[index];
   std::vector<size_t> equal;
   std::vector<Difference> fewest;
   for (size_t e = 0; e < candidate.entries.size(); e++) {
@@ -89,14 +90,14 @@ absl::StatusOr<std::vector<size_t>> EqualEntries(const GateRun& candidate, const
     return FailedPrecondition(
         "not comparable: {}: the candidate has not run this benchmark; run it, or leave it out "
         "with --metrics",
-        wanted.benchmark.name);
+        name);
   }
   if (equal.empty()) {
     const Difference& first = fewest.front();
     return FailedPrecondition(
         "not comparable: {}: {}: candidate {}, baseline {}; run the candidate with the baseline's "
         "settings",
-        wanted.benchmark.name, first.field, first.candidate, first.baseline);
+        name, first.field, first.candidate, first.baseline);
   }
   // The chat template is among the files that the tokenizer's digest covers.
   const char* why = WhyOfTokenizer(wanted);
@@ -104,7 +105,7 @@ absl::StatusOr<std::vector<size_t>> EqualEntries(const GateRun& candidate, const
     return FailedPrecondition(
         "not comparable: {}: tokenizer digest ({}): candidate {}, baseline {}; give both models the same tokenizer "
         "files",
-        wanted.benchmark.name, why, Short(candidate.tokenizer), Short(baseline.tokenizer));
+        name, why, Short(candidate.tokenizer), Short(baseline.tokenizer));
   }
   return equal;
 }
@@ -150,6 +151,9 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
                                                       const std::vector<std::string>& metrics,
                                                       std::vector<std::string>& notes) {
   IHA_RETURN_IF_ERROR(CheckNames(baseline, metrics));
+  const std::vector<NamedEntry> named = Named(baseline);
+  const std::vector<std::string> entry_names = EntryNames(named);
+  const std::vector<std::vector<std::string>> metric_names = MetricNames(named);
   std::vector<PairedMetric> pairs;
   std::vector<bool> used(candidate.entries.size(), false);
   for (size_t b = 0; b < baseline.entries.size(); b++) {
@@ -157,14 +161,14 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
     const bool wanted = std::any_of(entry.metrics.begin(), entry.metrics.end(),
                                     [&](const GateMetric& metric) { return Chosen(metrics, metric.name); });
     if (!wanted) continue;
-    IHA_ASSIGN_OR_RETURN(const std::vector<size_t> equal, EqualEntries(candidate, baseline, entry));
+    IHA_ASSIGN_OR_RETURN(const std::vector<size_t> equal, EqualEntries(candidate, baseline, b, entry_names[b]));
     for (const size_t c : equal) used[c] = true;
     for (size_t m = 0; m < entry.metrics.size(); m++) {
       const std::string& name = entry.metrics[m].name;
       if (!Chosen(metrics, name)) continue;
       if (Undefined(entry, m)) {
-        notes.push_back(fmt::format("{} {}: undefined for {} samples, left out", entry.benchmark.name, name,
-                                    entry.sampling.samples));
+        notes.push_back(
+            fmt::format("{}: undefined for {} samples, left out", metric_names[b][m], entry.sampling.samples));
         continue;
       }
       auto pair = FindMetric(candidate, equal, name);
@@ -172,7 +176,7 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
         return FailedPrecondition(
             "not comparable: {}: metric {}: only the baseline has it; run the candidate with it, "
             "or leave it out with --metrics",
-            entry.benchmark.name, name);
+            entry_names[b], name);
       }
       pair->baseline_entry = b;
       pair->baseline_metric = m;
@@ -183,9 +187,10 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
       if (!twice) pairs.push_back(*pair);
     }
   }
+  const std::vector<std::string> names = EntryNames(Named(candidate));
   for (size_t c = 0; c < candidate.entries.size(); c++) {
     if (metrics.empty() && !used[c]) {
-      notes.push_back(fmt::format("{}: only the candidate has it, not compared", BriefName(candidate.entries[c])));
+      notes.push_back(fmt::format("{}: only the candidate has it, not compared", names[c]));
     }
   }
   if (pairs.empty()) return FailedPrecondition("nothing to compare: no metric of the baseline has values");
@@ -194,14 +199,15 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
 
 namespace {
 
-absl::Status CheckWhole(const GateRun& run, const GateEntry& entry, size_t metric) {
+absl::Status CheckWhole(const GateRun& run, size_t index, size_t metric) {
+  const GateEntry& entry = run.entries[index];
   int64_t have = 0;
   for (const GateItem& item : entry.items) have += item.values[metric].has_value() ? 1 : 0;
   if (have == entry.planned) return absl::OkStatus();
   return FailedPrecondition(
-      "{}: {} {}: {} of {} items have no value; finish the sweep first (run it again with the same "
+      "{}: {}: {} of {} items have no value; finish the sweep first (run it again with the same "
       "arguments), or leave the metric out with --metrics",
-      run.model, BriefName(entry), entry.metrics[metric].name, entry.planned - have, entry.planned);
+      run.model, MetricNames(Named(run))[index][metric], entry.planned - have, entry.planned);
 }
 
 }  // namespace
@@ -215,8 +221,8 @@ scoring::Rational MeanOf(const std::vector<Score>& scores) {
 absl::StatusOr<PairedValues> ValuesOf(const GateRun& candidate, const GateRun& baseline, const PairedMetric& pair) {
   const GateEntry& a = candidate.entries[pair.candidate_entry];
   const GateEntry& b = baseline.entries[pair.baseline_entry];
-  IHA_RETURN_IF_ERROR(CheckWhole(candidate, a, pair.candidate_metric));
-  IHA_RETURN_IF_ERROR(CheckWhole(baseline, b, pair.baseline_metric));
+  IHA_RETURN_IF_ERROR(CheckWhole(candidate, pair.candidate_entry, pair.candidate_metric));
+  IHA_RETURN_IF_ERROR(CheckWhole(baseline, pair.baseline_entry, pair.baseline_metric));
   PairedValues values;
   for (size_t i = 0; i < a.items.size(); i++) {
     if (a.items[i].index != b.items[i].index || a.items[i].id != b.items[i].id) {

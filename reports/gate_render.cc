@@ -70,7 +70,8 @@ Json OrNull(const std::optional<T>& value) {
 }
 
 Json MetricJson(const MetricVerdict& v) {
-  Json json = {{"benchmark", v.benchmark},
+  Json json = {{"name", v.name},
+               {"benchmark", v.benchmark},
                {"metric", v.metric},
                {"verdict", NameOf(v.verdict)},
                {"reason", v.reason},
@@ -103,9 +104,8 @@ std::string RenderGateText(const GateReport& report) {
   out +=
       TerminalSafe(Side("candidate", report.candidate)) + "\n" + TerminalSafe(Side("baseline", report.baseline)) + "\n";
   for (const MetricVerdict& v : report.metrics) {
-    out +=
-        fmt::format("\n{}\n  {}\n", TerminalSafe(fmt::format("{} · {}: {}", v.benchmark, v.metric, NameOf(v.verdict))),
-                    TerminalSafe(v.reason));
+    out += fmt::format("\n{}\n  {}\n", TerminalSafe(fmt::format("{}: {}", v.name, NameOf(v.verdict))),
+                       TerminalSafe(v.reason));
     out += fmt::format("  candidate {} %, baseline {} %, Delta {} points\n  {}\n  {}\n", Percent(v.candidate, 2),
                        Percent(v.baseline, 2), SignedPercent(v.delta(), 2), TestLine(v), MarginLine(v));
   }
@@ -119,15 +119,14 @@ std::string RenderGateMarkdown(const GateReport& report) {
   out += "| metric | verdict | candidate % | baseline % | Δ points | lower | upper | margin | p (Holm) | items |\n";
   out += "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const MetricVerdict& v : report.metrics) {
-    out += fmt::format("| {} {} | {} | {} | {} | {} | {} | {} | {} | {:.2g} | {} |\n", MarkdownText(v.benchmark),
-                       MarkdownText(v.metric), NameOf(v.verdict), Percent(v.candidate, 2), Percent(v.baseline, 2),
-                       SignedPercent(v.delta(), 2), v.identical ? "–" : Points(v.test.lower),
-                       v.identical ? "–" : Points(v.test.upper), Percents(v.margin.value), v.adjusted_p, v.test.items);
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {:.2g} | {} |\n", MarkdownText(v.name),
+                       NameOf(v.verdict), Percent(v.candidate, 2), Percent(v.baseline, 2), SignedPercent(v.delta(), 2),
+                       v.identical ? "–" : Points(v.test.lower), v.identical ? "–" : Points(v.test.upper),
+                       Percents(v.margin.value), v.adjusted_p, v.test.items);
   }
   out += "\n";
   for (const MetricVerdict& v : report.metrics) {
-    out += fmt::format("- {} {}: {}. {}.\n", MarkdownText(v.benchmark), MarkdownText(v.metric), MarkdownText(v.reason),
-                       MarkdownText(MarginLine(v)));
+    out += fmt::format("- {}: {}. {}.\n", MarkdownText(v.name), MarkdownText(v.reason), MarkdownText(MarginLine(v)));
   }
   for (const std::string& note : report.notes) out += fmt::format("- Note: {}.\n", MarkdownText(note));
   out += fmt::format(
@@ -157,7 +156,7 @@ std::string RenderGateJunit(const GateReport& report, bool inconclusive_passes) 
   int failures = 0, errors = 0;
   std::string cases;
   for (const MetricVerdict& v : report.metrics) {
-    cases += fmt::format("  <testcase classname=\"iha-eval.gate\" name=\"{} {}\">\n", Xml(v.benchmark), Xml(v.metric));
+    cases += fmt::format("  <testcase classname=\"iha-eval.gate\" name=\"{}\">\n", Xml(v.name));
     if (v.verdict == Verdict::kFail) {
       failures++;
       cases += fmt::format("    <failure message=\"{}\">{}</failure>\n", Xml(v.reason), Xml(MarginLine(v)));
@@ -180,7 +179,7 @@ std::string RenderGateGithub(const GateReport& report) {
   for (const MetricVerdict& v : report.metrics) {
     const char* level = v.verdict == Verdict::kFail ? "error" : (v.verdict == Verdict::kPass ? "notice" : "warning");
     out += fmt::format("::{} title={}::{}\n", level,
-                       Github(fmt::format("iha-eval gate {} {} {}", NameOf(v.verdict), v.benchmark, v.metric), true),
+                       Github(fmt::format("iha-eval gate {} {}", NameOf(v.verdict), v.name), true),
                        Github(v.reason, false));
   }
   return out;

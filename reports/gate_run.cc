@@ -25,9 +25,15 @@ void FixMargins(GateRun& baseline, const MarginRule& rule) {
   }
 }
 
-std::string BriefName(const GateEntry& entry) {
-  if (!entry.sampling.draws()) return entry.benchmark.name;
-  return fmt::format("{} T={} k={}", entry.benchmark.name, entry.sampling.temperature, entry.sampling.samples);
+std::vector<NamedEntry> Named(const GateRun& run) {
+  std::vector<NamedEntry> named;
+  for (const GateEntry& entry : run.entries) {
+    std::vector<std::string> metrics;
+    for (const GateMetric& metric : entry.metrics) metrics.push_back(metric.name);
+    const std::string items = fmt::format("{}", entry.planned);
+    named.push_back(Named(entry.benchmark, entry.sampling, {"items", items}, std::move(metrics)));
+  }
+  return named;
 }
 
 }  // namespace iha::reports

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/eval_types.h"
+#include "reports/entry_names.h"
 
 namespace iha::reports {
 
@@ -72,7 +73,7 @@ Margin AutoMargin(const GateEntry& entry, const GateMetric& metric, const Margin
 // Fixes the margin of every metric that has none.
 void FixMargins(GateRun& baseline, const MarginRule& rule);
 
-// "gsm8k T=0.6 k=16": an entry in few words, for messages.
-std::string BriefName(const GateEntry& entry);
+// The run's entries and their metrics by name, see entry_names.h.
+std::vector<NamedEntry> Named(const GateRun& run);
 
 }  // namespace iha::reports

@@ -147,6 +147,7 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
   report.alpha = options.gate.alpha;
   IHA_ASSIGN_OR_RETURN(const std::vector<PairedMetric> pairs,
                        PairMetrics(candidate, baseline, options.gate.metrics, report.notes));
+  const std::vector<std::string> entries = EntryNames(Named(baseline));
   std::vector<Walk> walks;
   for (const PairedMetric& pair : pairs) {
     const GateEntry& entry = baseline.entries[pair.baseline_entry];
@@ -157,7 +158,7 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
     }
     const Margin margin = options.gate.margin.has_value() ? Margin{*options.gate.margin, "given"} : *metric.margin;
     SequentialMetric& out = report.metrics.emplace_back();
-    out.benchmark = BriefName(entry);
+    out.benchmark = entries[pair.baseline_entry];
     out.metric = metric.name;
     out.margin = margin;
     walks.emplace_back(candidate.entries[pair.candidate_entry], entry, pair, margin, options);

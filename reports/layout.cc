@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "common/errors.h"
-#include "reports/ruler_summary.h"
+#include "reports/entry_names.h"
 
 namespace iha::reports {
 namespace {
@@ -94,65 +92,12 @@ absl::Status UnknownLayout(const std::string& layout) {
   return InvalidArgument("--layout \"{}\": unknown; expected generic, table1 or table2", layout);
 }
 
-// "maj@5?metric=gsm8k.robust" reads better as "gsm8k.robust maj@5".
-std::string ReadableMetric(const std::string& metric) {
-  const std::string_view marker = "?metric=";
-  const size_t at = metric.find(marker);
-  if (at == std::string::npos || metric.find('&', at) != std::string::npos) return metric;
-  return fmt::format("{} {}", metric.substr(at + marker.size()), metric.substr(0, at));
-}
-
-std::map<std::string, std::string> SettingsOf(const SweepEntry& entry) {
-  const SamplingParams& s = entry.sampling;
-  std::map<std::string, std::string> settings(entry.benchmark.options.begin(), entry.benchmark.options.end());
-  settings["top_p"] = fmt::format("{}", s.top_p);
-  settings["top_k"] = fmt::format("{}", s.top_k);
-  settings["seed"] = fmt::format("{}", s.seed);
-  settings["max_new_tokens"] = fmt::format("{}", s.max_new_tokens);
-  settings["limit"] = entry.limit.has_value() ? fmt::format("{}", *entry.limit) : "none";
-  return settings;
-}
-
-// Columns that still have one header get the settings in which their entries differ.
-void TellApart(const SweepSpec& spec, std::vector<Column>& columns) {
-  std::map<std::string, std::vector<size_t>> alike;
-  for (size_t c = 0; c < columns.size(); c++) alike[columns[c].header].push_back(c);
-  for (const auto& [header, same] : alike) {
-    std::map<std::string, std::set<std::string>> values;
-    for (const size_t c : same) {
-      for (const auto& [key, value] : SettingsOf(spec.entries[columns[c].entry])) values[key].insert(value);
-    }
-    for (const size_t c : same) {
-      for (const auto& [key, value] : SettingsOf(spec.entries[columns[c].entry])) {
-        if (values[key].size() > 1) columns[c].header += fmt::format(" {}={}", key, value);
-      }
-    }
-  }
-}
-
-// Metric names carry their benchmark; others get it in front. Equal headers of two entries get their sampling appended,
-// then what else tells them apart.
 std::vector<Column> GenericColumns(const SweepSpec& spec) {
+  const std::vector<std::vector<std::string>> names = MetricNames(Named(spec.entries));
   std::vector<Column> columns;
-  std::map<std::string, int> uses;
-  const auto header_of = [&](const SweepEntry& entry, const std::string& metric) {
-    if (metric == kRulerMetric) return entry.benchmark.name;
-    const std::string readable = ReadableMetric(metric);
-    const bool names_benchmark = readable.starts_with(entry.benchmark.name + ".");
-    return names_benchmark ? readable : fmt::format("{} {}", entry.benchmark.name, readable);
-  };
-  for (const SweepEntry& entry : spec.entries) {
-    for (const std::string& metric : entry.metrics) uses[header_of(entry, metric)]++;
-  }
   for (size_t e = 0; e < spec.entries.size(); e++) {
-    const SweepEntry& entry = spec.entries[e];
-    for (const std::string& metric : entry.metrics) {
-      std::string header = header_of(entry, metric);
-      if (uses[header] > 1) header += fmt::format(" T={} k={}", entry.sampling.temperature, entry.sampling.samples);
-      columns.push_back({std::move(header), e, metric, 2});
-    }
+    for (size_t m = 0; m < names[e].size(); m++) columns.push_back({names[e][m], e, spec.entries[e].metrics[m], 2});
   }
-  TellApart(spec, columns);
   return columns;
 }
 

@@ -1,9 +1,9 @@
 // layout.h: which columns a layout shows, in which order, with which headers and digits.
 //
-// `generic` shows every metric of every entry. `table1` and `table2` show the columns of the IHA paper's tables that
-// the sweep has; a missing one is left out (LeftOut says so), as is one whose entry was decoded in another way than the
-// header says (EM is greedy, table1's P@1 and P@10 are sampled). Pure. InvalidArgument for an unknown layout or when no
-// column is left.
+// `generic` shows every metric of every entry, by its name (entry_names.h). `table1` and `table2` show the columns of
+// the IHA paper's tables that the sweep has; a missing one is left out (LeftOut says so), as is one whose entry was
+// decoded in another way than the header says (EM is greedy, table1's P@1 and P@10 are sampled). Pure. InvalidArgument
+// for an unknown layout or when no column is left.
 #pragma once
 
 #include <string>

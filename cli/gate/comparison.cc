@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "common/errors.h"
 #include "common/status_macros.h"
@@ -23,7 +24,6 @@ bool ZeroOrOne(const std::vector<Score>& scores) {
 // `values.candidate` is B, `values.baseline` A.
 ComparedMetric TestMetric(const reports::GateEntry& entry, const reports::PairedValues& values) {
   ComparedMetric out;
-  out.benchmark = reports::BriefName(entry);
   out.a = reports::MeanOf(values.baseline);
   out.b = reports::MeanOf(values.candidate);
   out.identical = values.identical;
@@ -63,6 +63,13 @@ std::vector<Change> ChangesOf(size_t pair, const reports::PairedValues& values) 
   return changes;
 }
 
+// An item may change in several metrics.
+int64_t CountItems(const std::vector<reports::PairedMetric>& pairs, const std::vector<Change>& changes) {
+  std::set<std::pair<size_t, int64_t>> items;
+  for (const Change& change : changes) items.emplace(pairs[change.pair].baseline_entry, change.index);
+  return static_cast<int64_t>(items.size());
+}
+
 // What one side's pass over its texts gathers.
 struct ItemTexts {
   std::vector<std::string> texts;
@@ -72,21 +79,28 @@ struct ItemTexts {
 };
 using WantedItems = std::map<std::pair<size_t, int64_t>, ItemTexts>;  // by entry and index
 
-absl::Status ReadSide(coordinator::Store& store, const RunName& name, bool is_b, WantedItems& wanted,
-                      Comparison& comparison) {
+// By which of A's entries each side's entries are compared. One of B's may serve two of A's of equal settings.
+using ComparedAs = std::multimap<size_t, std::string>;
+
+void CountOutcomes(const StoredItem& stored, const std::string& name, bool is_b, Comparison& comparison) {
+  const auto taxonomy = [&](const std::string& metric) -> Taxonomy& {
+    auto& both = comparison.taxonomy[{name, metric}];
+    return is_b ? both.second : both.first;
+  };
+  if (stored.item.samples.empty()) taxonomy("")[NameOf(stored.item.unscored)]++;
+  for (size_t s = 0; s < stored.item.samples.size(); s++) {
+    for (const SampleGrade& grade : stored.item.samples[s].grades) {
+      taxonomy(grade.metric)[OutcomeOf(grade, stored.generations[s].finish)]++;
+    }
+  }
+}
+
+absl::Status ReadSide(coordinator::Store& store, const RunName& name, bool is_b, const ComparedAs& compared_as,
+                      WantedItems& wanted, Comparison& comparison) {
   return ReadStoredItems(store, name, [&](const StoredItem& stored) {
     const auto entry = static_cast<size_t>(stored.job.spec.entry_index);
-    const std::string benchmark = reports::BriefName((is_b ? comparison.b : comparison.a).entries[entry]);
-    const auto taxonomy = [&](const std::string& metric) -> Taxonomy& {
-      auto& both = comparison.taxonomy[{benchmark, metric}];
-      return is_b ? both.second : both.first;
-    };
-    if (stored.item.samples.empty()) taxonomy("")[NameOf(stored.item.unscored)]++;
-    for (size_t s = 0; s < stored.item.samples.size(); s++) {
-      for (const SampleGrade& grade : stored.item.samples[s].grades) {
-        taxonomy(grade.metric)[OutcomeOf(grade, stored.generations[s].finish)]++;
-      }
-    }
+    const auto [first, last] = compared_as.equal_range(entry);
+    for (auto as = first; as != last; ++as) CountOutcomes(stored, as->second, is_b, comparison);
     const auto item = wanted.find({entry, stored.item.index});
     if (item == wanted.end()) return absl::OkStatus();
     item->second.unscored = stored.item.unscored;
@@ -145,7 +159,12 @@ void CheckExemplars(const std::vector<reports::PairedMetric>& pairs, const std::
       continue;
     }
     auto found = benchmarks::FindExemplarLeaks(**benchmark, data_root, entry.planned);
-    if (found.ok()) leaks = *std::move(found);
+    if (found.ok()) {
+      leaks = *std::move(found);
+    } else {
+      comparison.notes.push_back(
+          fmt::format("{}: exemplars not checked: {}", entry.benchmark.name, std::string(found.status().message())));
+    }
   }
 }
 
@@ -170,12 +189,17 @@ absl::StatusOr<Comparison> CompareRuns(coordinator::Store& store, const RunName&
   IHA_ASSIGN_OR_RETURN(out.a, ReadStoredRun(store, a));
   IHA_ASSIGN_OR_RETURN(out.b, ReadStoredRun(store, b));
   IHA_ASSIGN_OR_RETURN(const auto pairs, reports::PairMetrics(out.b, out.a, options.metrics, out.notes));
+  const std::vector<reports::NamedEntry> named = reports::Named(out.a);
+  const std::vector<std::string> entries = reports::EntryNames(named);
+  const std::vector<std::vector<std::string>> metrics = reports::MetricNames(named);
   std::vector<Change> changes;
   for (size_t p = 0; p < pairs.size(); p++) {
     const reports::GateEntry& entry = out.a.entries[pairs[p].baseline_entry];
     IHA_ASSIGN_OR_RETURN(const reports::PairedValues values, reports::ValuesOf(out.b, out.a, pairs[p]));
     ComparedMetric metric = TestMetric(entry, values);
     metric.entry = pairs[p].baseline_entry;
+    metric.name = metrics[pairs[p].baseline_entry][pairs[p].baseline_metric];
+    metric.benchmark = entries[pairs[p].baseline_entry];
     metric.metric = entry.metrics[pairs[p].baseline_metric].name;
     out.metrics.push_back(std::move(metric));
     const std::vector<Change> more = ChangesOf(p, values);
@@ -183,14 +207,22 @@ absl::StatusOr<Comparison> CompareRuns(coordinator::Store& store, const RunName&
   }
   std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) { return x.size > y.size; });
   out.flipped = static_cast<int64_t>(changes.size());
+  out.flipped_items = CountItems(pairs, changes);
   if (options.flips > 0 && out.flipped > options.flips) changes.resize(static_cast<size_t>(options.flips));
   WantedItems of_a, of_b;
   for (const Change& change : changes) {
     of_a[{pairs[change.pair].baseline_entry, change.index}];
     of_b[{pairs[change.pair].candidate_entry, change.index}];
   }
-  IHA_RETURN_IF_ERROR(ReadSide(store, a, false, of_a, out));
-  IHA_RETURN_IF_ERROR(ReadSide(store, b, true, of_b, out));
+  ComparedAs as_a, as_b;
+  std::set<size_t> seen;
+  for (const reports::PairedMetric& pair : pairs) {
+    if (!seen.insert(pair.baseline_entry).second) continue;
+    as_a.emplace(pair.baseline_entry, entries[pair.baseline_entry]);
+    as_b.emplace(pair.candidate_entry, entries[pair.baseline_entry]);
+  }
+  IHA_RETURN_IF_ERROR(ReadSide(store, a, false, as_a, of_a, out));
+  IHA_RETURN_IF_ERROR(ReadSide(store, b, true, as_b, of_b, out));
   for (const Change& change : changes) {
     const reports::PairedMetric& pair = pairs[change.pair];
     const std::string& metric = out.metrics[change.pair].metric;
@@ -199,7 +231,8 @@ absl::StatusOr<Comparison> CompareRuns(coordinator::Store& store, const RunName&
     const auto& row = out.a.entries[pair.baseline_entry].items[static_cast<size_t>(change.index)];
     const auto& other = out.b.entries[pair.candidate_entry].items[static_cast<size_t>(change.index)];
     const size_t sample = DifferingSample(left, right, metric);
-    out.flips.push_back({.benchmark = out.metrics[change.pair].benchmark,
+    out.flips.push_back({.name = out.metrics[change.pair].name,
+                         .benchmark = out.metrics[change.pair].benchmark,
                          .metric = metric,
                          .index = change.index,
                          .item_id = row.id,

@@ -20,7 +20,8 @@ namespace iha::cli {
 // One metric: Delta = B - A.
 struct ComparedMetric {
   size_t entry = 0;       // of A
-  std::string benchmark;  // BriefName
+  std::string name;       // of A's metric among all of its run (reports/entry_names.h)
+  std::string benchmark;  // A's entry, by its name
   std::string metric;
   scoring::Rational a, b;       // means, exact
   scoring::PairedResult test;   // two-sided 95 %: each bound one-sided at 2.5 %
@@ -40,6 +41,7 @@ struct FlippedSide {
   std::string text;
 };
 struct Flip {
+  std::string name;  // as ComparedMetric's, here and below
   std::string benchmark;
   std::string metric;
   int64_t index = 0;
@@ -51,9 +53,11 @@ struct Flip {
 struct Comparison {
   reports::GateRun a, b;
   std::vector<ComparedMetric> metrics;
-  std::map<std::pair<std::string, std::string>, std::pair<Taxonomy, Taxonomy>> taxonomy;  // by BriefName and metric
-  std::vector<Flip> flips;                                                                // the largest changes first
-  int64_t flipped = 0;  // how many there are, those that are not shown included
+  // Of the entries that are compared, by A's entry name and base metric.
+  std::map<std::pair<std::string, std::string>, std::pair<Taxonomy, Taxonomy>> taxonomy;
+  std::vector<Flip> flips;    // the largest changes first
+  int64_t flipped = 0;        // how many there are, an item once for each metric; those that are not shown included
+  int64_t flipped_items = 0;  // each item of a benchmark's entry once
   std::map<std::string, std::vector<benchmarks::ExemplarLeak>> leaks;  // by benchmark spec
   std::vector<std::string> notes;
 };

@@ -97,6 +97,34 @@ TEST_F(CompareCommand, CountsWhatBecameOfTheSamplesBySetting) {
   }
   EXPECT_EQ(samples["jsonl:" + Path("q.jsonl") + " T=0 k=1"], 6);
   EXPECT_EQ(samples["jsonl:" + Path("q.jsonl") + " T=0.6 k=3"], 18);
+  // B's own sweep has one of the two: it is called as A calls it.
+  const RunResult one = Compare(sweep_ + "/alpha", sweep + "/beta", {"--json"});
+  const Json single = Json::parse(one.out, nullptr, false);
+  ASSERT_EQ(single["outcomes"].size(), 1u) << one.out << one.err;
+  EXPECT_EQ(single["outcomes"][0]["benchmark"], "jsonl:" + Path("q.jsonl"));
+  EXPECT_THAT(single["notes"][0].get<std::string>(), HasSubstr(" T=0.6 k=3: only the candidate has it"));
+}
+
+// One of six items changes, in its mean and in its pass@2.
+TEST_F(CompareCommand, SaysThatAnItemCountsForEachMetric) {
+  const std::string spec = "jsonl:" + Path("q.jsonl") + "?samples=2&temperature=0";
+  const Json sweep = {
+      {"version", 1},
+      {"models", {Path("alpha"), Path("beta")}},
+      {"benchmarks", {{{"spec", spec}, {"max_new_tokens", 12}, {"metrics", {"exact", "pass@2?metric=exact"}}}}},
+      {"numerics", {{"backend", "fake"}}}};
+  ASSERT_TRUE(WriteFileAtomic(Path("s.json"), sweep.dump()).ok());
+  const RunResult run = RunProgram({"iha-eval", "run", "--sweep", Path("s.json"), "--threads", "1", "--quiet", "--db",
+                                    Path("x.db"), "--out", Path("two")});
+  ASSERT_EQ(run.exit.code, 0) << run.err;
+  const std::string id = Json::parse(Read("two/table.json"), nullptr, false).value("sweep", "");
+  const auto side = [&](const std::string& model) { return id + "/" + model; };
+  const Json json = Json::parse(Compare(side("alpha"), side("beta"), {"--json"}).out, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["flipped"], 2);
+  EXPECT_EQ(json["flipped_items"], 1);
+  EXPECT_THAT(Compare(side("alpha"), side("beta")).out,
+              HasSubstr("Flipped items: 1 (an item counts once for each metric: 2), shown 2"));
 }
 
 TEST_F(CompareCommand, RefusesWhatItCannotCompare) {

@@ -17,6 +17,7 @@
 namespace iha::reports {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -211,7 +212,7 @@ TEST(Gate, PairsEntriesBySettingsAndLeavesOutUndefinedMetrics) {
   ASSERT_EQ(report->metrics.size(), 2U);
   EXPECT_EQ(report->metrics[0].baseline, scoring::Rational(1, 2));
   EXPECT_EQ(report->metrics[1].baseline, scoring::Rational(3, 5));
-  EXPECT_THAT(report->notes, Contains(HasSubstr("pass@9?metric=x: undefined for 1 samples")));
+  EXPECT_THAT(report->notes, Contains(HasSubstr("gsm8k x pass@9: undefined for 1 samples")));
   EXPECT_THAT(report->notes, Contains(HasSubstr("only the candidate has it")));
 }
 
@@ -330,8 +331,7 @@ TEST(GateRender, HostileNamesStayText) {
   EXPECT_THAT(xml, HasSubstr("m&lt;|&gt;\\x1B[31m\\n::error::%0A&amp;&quot;"));
   const std::string github = RenderGateGithub(*report);
   EXPECT_EQ(std::count(github.begin(), github.end(), '\n'), 1);
-  EXPECT_THAT(github,
-              HasSubstr("::error title=iha-eval gate FAIL gsm8k T=0 k=1 m<|>\\x1B[31m\\n%3A%3Aerror%3A%3A%250A"));
+  EXPECT_THAT(github, HasSubstr("::error title=iha-eval gate FAIL gsm8k m<|>\\x1B[31m\\n%3A%3Aerror%3A%3A%250A"));
   const std::string markdown = RenderGateMarkdown(*report);
   EXPECT_THAT(markdown, HasSubstr("m\\<\\|\\>\\\\x1B\\[31m"));
   for (const std::string& text : {xml, github, markdown, RenderGateText(*report)}) {
@@ -340,6 +340,26 @@ TEST(GateRender, HostileNamesStayText) {
   const auto json = nlohmann::json::parse(RenderGateJson(*report));
   EXPECT_EQ(json["verdict"], "FAIL");
   EXPECT_EQ(json["metrics"][0]["worse"], 10);
+}
+
+// Two shots of one benchmark: every output tells them apart, and no test case has another's name.
+TEST(GateRender, EntriesThatDifferInAnySettingHaveNamesOfTheirOwn) {
+  GateEntry five = Entry(20, 10), eight = Entry(20, 10);
+  five.benchmark.options["fewshot"] = "5";
+  eight.benchmark.options["fewshot"] = "8";
+  GateEntry changed = Entry(20, 10, 0, 10);
+  changed.benchmark = eight.benchmark;
+  GateEntry same = five;
+  const auto report = EvaluateGate(RunOf("new", {same, changed}), BaselineOf({five, eight}), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->reason, "worse in 1 of 2 metrics: gsm8k.strict_match fewshot=8");
+  EXPECT_EQ(report->metrics[0].benchmark, "gsm8k fewshot=5");
+  EXPECT_THAT(RenderGateJunit(*report, false), AllOf(HasSubstr("name=\"gsm8k.strict_match fewshot=5\""),
+                                                     HasSubstr("name=\"gsm8k.strict_match fewshot=8\"")));
+  EXPECT_THAT(RenderGateGithub(*report), HasSubstr("::error title=iha-eval gate FAIL gsm8k.strict_match fewshot=8::"));
+  EXPECT_THAT(RenderGateText(*report), HasSubstr("\ngsm8k.strict_match fewshot=8: FAIL\n"));
+  EXPECT_THAT(RenderGateMarkdown(*report), HasSubstr("| gsm8k.strict_match fewshot=8 | FAIL |"));
+  EXPECT_EQ(nlohmann::json::parse(RenderGateJson(*report))["metrics"][1]["name"], "gsm8k.strict_match fewshot=8");
 }
 
 TEST(GateRender, InconclusiveIsAnErrorOfJunitUnlessItPasses) {
