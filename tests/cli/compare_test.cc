@@ -110,12 +110,12 @@ TEST_F(CompareCommand, SaysThatAnItemCountsForEachMetric) {
   const std::string spec = "jsonl:" + Path("q.jsonl") + "?samples=2&temperature=0";
   const Json sweep = {
       {"version", 1},
-      {"models", {Path("alpha"), Path("beta")}},
+      {"models", {"alpha", "beta"}},
       {"benchmarks", {{{"spec", spec}, {"max_new_tokens", 12}, {"metrics", {"exact", "pass@2?metric=exact"}}}}},
       {"numerics", {{"backend", "fake"}}}};
   ASSERT_TRUE(WriteFileAtomic(Path("s.json"), sweep.dump()).ok());
-  const RunResult run = RunProgram({"iha-eval", "run", "--sweep", Path("s.json"), "--threads", "1", "--quiet", "--db",
-                                    Path("x.db"), "--out", Path("two")});
+  const RunResult run = RunProgram({"iha-eval", "run", "--sweep", Path("s.json"), "--models-root", Path("."),
+                                    "--threads", "1", "--quiet", "--db", Path("x.db"), "--out", Path("two")});
   ASSERT_EQ(run.exit.code, 0) << run.err;
   const std::string id = Json::parse(Read("two/table.json"), nullptr, false).value("sweep", "");
   const auto side = [&](const std::string& model) { return id + "/" + model; };
