@@ -63,7 +63,7 @@ std::vector<std::string> TaskNames(const SweepSpec& spec) {
   return names;
 }
 
-// As that tool makes folders of model names.
+// As that tool makes folders of model names; what is too long for a file's name is cut, and told apart by its digest.
 std::string Sanitized(const std::string& name) {
   std::string out;
   bool inside = false;
@@ -73,7 +73,11 @@ std::string Sanitized(const std::string& name) {
     if (bad && !inside) out += "__";
     inside = bad;
   }
-  return out;
+  constexpr size_t kLongest = 200;  // bytes; a file's name has more around it
+  if (out.size() <= kLongest) return out;
+  size_t end = kLongest - 20;
+  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) end--;
+  return fmt::format("{}__{}", out.substr(0, end), Sha256Of(name).Hex().substr(0, 16));
 }
 
 // The documents whose mean is the value of a metric.

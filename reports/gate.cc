@@ -89,7 +89,7 @@ void Judge(const GateOptions& options, MetricVerdict& v) {
 
 std::string WhatDecides(const MetricVerdict& v) {
   if (!v.more_items.has_value()) return "";
-  std::string text = fmt::format("; about {} more items", *v.more_items);
+  std::string text = fmt::format("; about {} more {}", *v.more_items, *v.more_items == 1 ? "item" : "items");
   if (v.samples_needed.has_value()) text += fmt::format(", or {} samples an item,", *v.samples_needed);
   return text + " would decide if the difference is what was seen";
 }

@@ -19,9 +19,10 @@ std::string RenderCsv(const Table& table);
 std::string RenderJson(const Table& table);
 
 // A float with a booktabs table, to be \input: packages booktabs, graphicx and xcolor. Deltas green and red, under each
-// row its intervals; the legend, notes and entries stand below, digests in comments. What is wider than the line is
-// made smaller; long names are shown by their beginning and a number, whole below. Characters that pdflatex has no
-// glyph for are written as [U+XXXX].
+// row its intervals; the legend, notes and entries stand below, digests in comments. Columns stand in blocks of at most
+// six; what is wider than the line or higher than most of a page is made smaller; long names are shown by their
+// beginning and a number, whole below; many notes stand behind the float. Characters that pdflatex has no glyph for are
+// written as [U+XXXX].
 std::string RenderLatex(const Table& table);
 
 // As table.json and run.json list them.

@@ -135,12 +135,23 @@ std::string HeaderText(const std::string& header, LongNames& names) {
   return lines.size() == 1 ? out : fmt::format("\\shortstack{{{}}}", out);
 }
 
-// Smaller where it is wider than the line, never larger.
-std::string Fitting(const std::string& tabular) {
+// Smaller where it is wider than the line, or takes more than its part of most of a page's height; never larger.
+std::string Fitting(const std::string& tabular, size_t parts) {
+  const std::string most = fmt::format("{:.3f}\\textheight", 0.8 / static_cast<double>(parts));
   return fmt::format(
-      "\\setbox0=\\hbox{{%\n{}}}\n\\leavevmode\\ifdim\\wd0>\\linewidth\\resizebox{{\\linewidth}}{{!}}{{\\box0}}"
-      "\\else\\box0\\fi\n",
-      tabular);
+      "\\setbox0=\\hbox{{%\n{0}}}\n"
+      "\\ifdim\\wd0>\\linewidth\\setbox0=\\hbox{{\\resizebox{{\\linewidth}}{{!}}{{\\box0}}}}\\fi\n"
+      "\\ifdim\\dimexpr\\ht0+\\dp0\\relax>{1}\\setbox0=\\hbox{{\\resizebox*{{!}}{{{1}}}{{\\box0}}}}\\fi\n"
+      "\\leavevmode\\box0\\par\n",
+      tabular, most);
+}
+
+// Lines in small print.
+std::string SmallPrint(const std::vector<std::string>& lines) {
+  constexpr size_t kUnbroken = 24;  // characters of a word
+  std::string out = "\\scriptsize\\raggedright\n";
+  for (const std::string& line : lines) out += Escaped(line, kUnbroken) + "\\par\n";
+  return out;
 }
 
 // A comment ends with its line.
@@ -160,28 +171,40 @@ bool HasInterval(const TableRow& row) {
                      [](const TableCell& cell) { return cell.cell.interval.has_value(); });
 }
 
-// Cells of one column: the value and, with a baseline, its delta.
-class Body {
+// Some of the columns, side by side. Cells of one column: the value and, with a baseline, its delta.
+class Block {
  public:
-  Body(const Table& table, LongNames& names)
-      : table_(table), names_(names), deltas_(!table.baseline.empty()), ranks_(table.rows.size() > 1) {}
+  Block(const Table& table, size_t begin, size_t end, LongNames& names)
+      : table_(table),
+        begin_(begin),
+        end_(end),
+        names_(names),
+        deltas_(!table.baseline.empty()),
+        ranks_(table.rows.size() > 1 && end == table.columns.size()) {}
 
+  std::string Tabular() const {
+    std::string out = fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n", Columns(), Header());
+    for (const TableRow& row : table_.rows) out += Row(row);
+    return out + "\\bottomrule\n\\end{tabular}";
+  }
+
+ private:
   std::string Columns() const {
     std::string out = "l";
-    for (size_t c = 0; c < table_.columns.size(); c++) out += deltas_ ? R"(r@{\ \ }l)" : "r";
+    for (size_t c = begin_; c < end_; c++) out += deltas_ ? R"(r@{\ \ }l)" : "r";
     return out + (ranks_ ? "r" : "");
   }
 
   std::string Header() const {
     std::string out = "Model";
-    for (const Column& column : table_.columns) out += Across(HeaderText(column.header, names_), "c");
+    for (size_t c = begin_; c < end_; c++) out += Across(HeaderText(table_.columns[c].header, names_), "c");
     if (ranks_) out += " & Avg.{} Rank";
     return out + " \\\\\n";
   }
 
   std::string Row(const TableRow& row) const {
     std::string out = names_.Fit(row.model) + (row.imported.empty() ? "" : " (imported)");
-    for (size_t c = 0; c < row.cells.size(); c++) {
+    for (size_t c = begin_; c < end_; c++) {
       const TableCell& cell = row.cells[c];
       const int decimals = table_.columns[c].decimals;
       const std::string value = Escaped(ValueText(cell, decimals));
@@ -192,15 +215,14 @@ class Body {
     return out + " \\\\\n" + (HasInterval(row) ? Intervals(row) : "");
   }
 
- private:
   std::string Across(const std::string& text, const char* align) const {
     return deltas_ ? fmt::format(R"( & \multicolumn{{2}}{{{}}}{{{}}})", align, text) : " & " + text;
   }
 
   std::string Intervals(const TableRow& row) const {
     std::string out;
-    for (const TableCell& cell : row.cells) {
-      const auto& interval = cell.cell.interval;
+    for (size_t c = begin_; c < end_; c++) {
+      const auto& interval = row.cells[c].cell.interval;
       out += Across(interval.has_value() ? fmt::format(R"(\scriptsize {{[}}{:.1f}, {:.1f}{{]}})", 100 * interval->low,
                                                        100 * interval->high)
                                          : "",
@@ -210,10 +232,24 @@ class Body {
   }
 
   const Table& table_;
+  const size_t begin_;
+  const size_t end_;
   LongNames& names_;
   const bool deltas_;
   const bool ranks_;
 };
+
+// Blocks of columns below each other: what stands side by side stays large enough to be read.
+std::string Blocks(const Table& table, LongNames& names) {
+  constexpr size_t kSideBySide = 6;  // as in the paper's widest table
+  const size_t blocks = std::max<size_t>(1, (table.columns.size() + kSideBySide - 1) / kSideBySide);
+  std::string out;
+  for (size_t b = 0; b < blocks; b++) {
+    const size_t begin = table.columns.size() * b / blocks, end = table.columns.size() * (b + 1) / blocks;
+    out += (b == 0 ? "" : "\n\\medskip\n") + Fitting(Block(table, begin, end, names).Tabular(), blocks);
+  }
+  return out;
+}
 
 std::string Joined(const std::vector<std::string>& texts, LongNames& names) {
   std::string out;
@@ -221,16 +257,14 @@ std::string Joined(const std::vector<std::string>& texts, LongNames& names) {
   return out + " \\\\\n";
 }
 
-constexpr size_t kUnbroken = 24;  // characters of a word below the table
-
 std::string MeansOfRuler(const Table& table, LongNames& names) {
   std::string out;
   for (const RulerTable& ruler : RulerTables(table)) {
     std::string tabular = fmt::format("\\begin{{tabular}}{{l{}}}\n", std::string(ruler.headers.size() - 1, 'r'));
     tabular += "\\toprule\n" + Joined(ruler.headers, names) + "\\midrule\n";
     for (const std::vector<std::string>& row : ruler.rows) tabular += Joined(row, names);
-    out += fmt::format("\n\\medskip\n{}\\par\n{}", Escaped(ruler.title, kUnbroken),
-                       Fitting(tabular + "\\bottomrule\n\\end{tabular}"));
+    out += fmt::format("\n\\medskip\n{{{}}}{}", SmallPrint({ruler.title}),
+                       Fitting(tabular + "\\bottomrule\n\\end{tabular}", 2));
   }
   return out;
 }
@@ -239,21 +273,21 @@ std::string MeansOfRuler(const Table& table, LongNames& names) {
 
 std::string RenderLatex(const Table& table) {
   LongNames names;
-  const Body body(table, names);
   std::string out = "% \\usepackage{booktabs,graphicx,xcolor}\n";
   for (const std::string& line : FooterLines(table)) out += Comment(line);
   out += "\\definecolor{ihagain}{RGB}{0,110,40}\n\\definecolor{ihaloss}{RGB}{180,20,20}\n";
-  std::string tabular =
-      fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n", body.Columns(), body.Header());
-  for (const TableRow& row : table.rows) tabular += body.Row(row);
-  out += "\\begin{table}[t]\n\\centering\n" + Fitting(tabular + "\\bottomrule\n\\end{tabular}") +
-         MeansOfRuler(table, names) + "\n\\smallskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
-  std::vector<std::string> lines = names.Lines();
-  for (std::string& line : LegendLines(table)) lines.push_back(std::move(line));
+  out += "\\begin{table}[t]\n\\centering\n" + Blocks(table, names) + MeansOfRuler(table, names);
+  std::vector<std::string> below = names.Lines();
+  for (std::string& line : LegendLines(table)) below.push_back(std::move(line));
+  std::vector<std::string> lines;
   for (const std::string& note : table.notes) lines.push_back("Note: " + note);
   for (const SweepEntry& entry : table.provenance.spec.entries) lines.push_back(Describe(entry));
-  for (const std::string& line : lines) out += Escaped(line, kUnbroken) + "\\par\n";
-  out += "\\end{minipage}\n\\end{table}\n";
+  // A float is never broken over pages: many lines stand behind it, in the text.
+  constexpr size_t kFloating = 12;
+  const bool behind = lines.size() > kFloating;
+  if (!behind) below.insert(below.end(), lines.begin(), lines.end());
+  out += "\n\\smallskip\n\\begin{minipage}{\\linewidth}" + SmallPrint(below) + "\\end{minipage}\n\\end{table}\n";
+  if (behind) out += "\n{" + SmallPrint(lines) + "}\n";
   return out;
 }
 

@@ -66,9 +66,10 @@ TEST(RenderLatex, HostileNamesStayText) {
   const auto table = BuildTable(snapshot, {});
   ASSERT_TRUE(table.ok()) << table.status();
   const std::string tex = RenderLatex(*table);
-  // One table would be longer than a page: in pieces, each row among them once.
+  // 108 rows, and more notes than a page holds.
   const Compiled compiled = Compile(pdflatex, tex);
   EXPECT_EQ(compiled.exit, 0) << compiled.log << tex;
+  EXPECT_THAT(compiled.log, Not(HasSubstr("Float too large")));
   EXPECT_THAT(tex, HasSubstr("\\textbackslash{}input\\{/etc/passwd\\}"));
   EXPECT_THAT(tex, HasSubstr("{[}U+4E2D{]}{[}U+6587{]}"));
   EXPECT_THAT(tex, HasSubstr("{[}U+FFFD{]}"));
@@ -100,6 +101,36 @@ TEST(RenderLatex, LongNamesShrinkNothingAndStandBelow) {
   const size_t at = compiled.log.find("width ");
   ASSERT_EQ(sscanf(compiled.log.c_str() + at, "width %lfpt of %lfpt", &width, &line), 2) << compiled.log;
   EXPECT_LT(width, 1.6 * line);
+}
+
+// More columns than a line holds stand in blocks below each other, ranks behind the last.
+TEST(RenderLatex, ManyColumnsStandInBlocks) {
+  IHA_REQUIRE_TOOL(pdflatex, "pdflatex");
+  Snapshot snapshot = TwoModels({{1, 0, 1, 0}, {1, 1, 0, 0}});
+  const SweepEntry entry = snapshot.spec.entries[0];
+  const std::vector<JobRows> jobs = snapshot.jobs;
+  snapshot.jobs.clear();
+  snapshot.spec.entries.clear();
+  for (int e = 0; e < 4; e++) {
+    snapshot.spec.entries.push_back(entry);
+    snapshot.spec.entries.back().benchmark.options["fewshot"] = std::to_string(e);
+  }
+  for (const JobRows& job : jobs) snapshot.jobs.insert(snapshot.jobs.end(), 4, job);
+  const auto table = BuildTable(snapshot, {});
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::string tex = RenderLatex(*table);
+  const auto count = [&](const std::string& text) {
+    size_t found = 0;
+    for (size_t at = tex.find(text); at != std::string::npos; at = tex.find(text, at + 1)) found++;
+    return found;
+  };
+  EXPECT_EQ(count("\\begin{tabular}{lr@{\\ \\ }lr@{\\ \\ }lr@{\\ \\ }lr@{\\ \\ }l"), 2u) << tex;
+  EXPECT_EQ(count("Avg.{} Rank"), 1u);
+  EXPECT_LT(tex.find("fewshot=1"), tex.find("Avg.{} Rank"));
+  for (int e = 0; e < 4; e++) EXPECT_EQ(count(fmt::format("fewshot={}}}", e)), 2u) << e;
+  const Compiled compiled = Compile(pdflatex, tex);
+  EXPECT_EQ(compiled.exit, 0) << compiled.log << tex;
+  EXPECT_THAT(compiled.log, Not(HasSubstr("Overfull"))) << tex;
 }
 
 TEST(RenderLatex, MarksBestDeltasIntervalsAndIncompleteCells) {
