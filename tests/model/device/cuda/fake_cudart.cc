@@ -162,6 +162,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  if (const cudaError_t error = Call("cudaFree")) return error;
   Fake().Drain();
   const auto at = Fake().device_memory.find(static_cast<std::byte*>(memory));
   if (at == Fake().device_memory.end()) return cudaErrorInvalidValue;

@@ -149,6 +149,19 @@ TEST_F(TorchMemoryTest, ARecordingGetsWhatIsKeptForNobody) {
   EXPECT_TRUE(runtime.EndRecording().ok());
 }
 
+// Then the step runs unrecorded, which a fault would not let it.
+TEST_F(TorchMemoryTest, WhereNothingCanBeGivenBackARecordingHasNoMemory) {
+  DeviceRuntime& runtime = Make();
+  Array(runtime, 80);
+  ASSERT_TRUE(runtime.BeginRecording().ok());
+  Fake().failing = "cudaFree";
+  EXPECT_EQ(DeviceArray<char>::Make(runtime, 50 * kMiB, "scratch").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  Fake().failing.clear();
+  EXPECT_TRUE(runtime.EndRecording().ok());
+  EXPECT_NE(Array(runtime, 50).data(), nullptr);
+}
+
 TEST_F(TorchMemoryTest, WhatIsFreeIsTheGpusAndTheCaches) {
   DeviceRuntime& runtime = Make();
   const auto weights = Array(runtime, 30);
