@@ -1,6 +1,7 @@
 #include "reports/layout.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -57,17 +58,21 @@ bool Fits(const SamplingParams& sampling, Decoding decoding) {
   return decoding == Decoding::kAny || (sampling.temperature > 0) == (decoding == Decoding::kSampled);
 }
 
-std::optional<Column> Find(const SweepSpec& spec, const PaperColumn& paper) {
-  std::optional<Column> found;
+// What the column could show, in the order of the entries; where the samples decide, of those with the most.
+std::vector<Column> Fitting(const SweepSpec& spec, const PaperColumn& paper) {
+  std::vector<Column> found;
   for (size_t e = 0; e < spec.entries.size(); e++) {
     const SweepEntry& entry = spec.entries[e];
     if (entry.benchmark.name != paper.benchmark || !Fits(entry.sampling, paper.decoding)) continue;
-    const bool more = paper.decoding == Decoding::kSampled && found.has_value() &&
-                      entry.sampling.samples > spec.entries[found->entry].sampling.samples;
-    if (found.has_value() && !more) continue;
     const auto metric = std::find_if(entry.metrics.begin(), entry.metrics.end(),
                                      [&](const std::string& name) { return Matches(name, paper.metric_prefix); });
-    if (metric != entry.metrics.end()) found = Column{paper.header, e, *metric, paper.decimals};
+    if (metric == entry.metrics.end()) continue;
+    if (paper.decoding == Decoding::kSampled && !found.empty()) {
+      const int most = spec.entries[found.front().entry].sampling.samples;
+      if (entry.sampling.samples < most) continue;
+      if (entry.sampling.samples > most) found.clear();
+    }
+    found.push_back({paper.header, e, *metric, paper.decimals});
   }
   return found;
 }
@@ -75,7 +80,8 @@ std::optional<Column> Find(const SweepSpec& spec, const PaperColumn& paper) {
 std::vector<Column> PaperColumns(const SweepSpec& spec, std::span<const PaperColumn> wanted) {
   std::vector<Column> columns;
   for (const PaperColumn& paper : wanted) {
-    if (auto column = Find(spec, paper); column.has_value()) columns.push_back(*std::move(column));
+    std::vector<Column> fitting = Fitting(spec, paper);
+    if (!fitting.empty()) columns.push_back(std::move(fitting.front()));
   }
   return columns;
 }
@@ -116,12 +122,26 @@ absl::StatusOr<std::vector<Column>> ColumnsOf(const SweepSpec& spec, const std::
 std::vector<std::string> LeftOut(const SweepSpec& spec, const std::string& layout) {
   std::vector<std::string> notes;
   for (const PaperColumn& paper : PaperLayout(layout).value_or(std::span<const PaperColumn>())) {
-    if (Find(spec, paper).has_value()) continue;
+    if (!Fitting(spec, paper).empty()) continue;
     const char* how = paper.decoding == Decoding::kGreedy    ? "a greedy entry of "
                       : paper.decoding == Decoding::kSampled ? "a sampled entry (temperature above 0) of "
                                                              : "an entry of ";
     const std::string metric = *paper.metric_prefix == '\0' ? "" : fmt::format(" with {}", paper.metric_prefix);
     notes.push_back(fmt::format("column {} is left out: it needs {}{}{}", paper.header, how, paper.benchmark, metric));
+  }
+  return notes;
+}
+
+std::vector<std::string> AlsoFitting(const SweepSpec& spec, const std::string& layout) {
+  const std::vector<std::string> names = EntryNames(Named(spec.entries));
+  std::vector<std::string> notes;
+  for (const PaperColumn& paper : PaperLayout(layout).value_or(std::span<const PaperColumn>())) {
+    const std::vector<Column> fitting = Fitting(spec, paper);
+    std::vector<std::string> others;
+    for (size_t i = 1; i < fitting.size(); i++) others.push_back(names[fitting[i].entry]);
+    if (others.empty()) continue;
+    notes.push_back(fmt::format("column {} shows {}; not shown: {} (--layout generic shows all)", paper.header,
+                                names[fitting.front().entry], fmt::join(others, ", ")));
   }
   return notes;
 }

@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<Column>> ColumnsOf(const SweepSpec& spec, const std::
 // One note for each column of table1 or table2 that the sweep lacks: what an entry must have to give it.
 std::vector<std::string> LeftOut(const SweepSpec& spec, const std::string& layout);
 
+// One note for each column of table1 or table2 that several entries of the sweep could give: which one it shows.
+std::vector<std::string> AlsoFitting(const SweepSpec& spec, const std::string& layout);
+
 struct PaperHeader {
   std::string text;
   int decimals = 2;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "common/text.h"
 #include "reports/html_text.h"
@@ -86,12 +87,33 @@ size_t Characters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string Shortened(const std::string& text, size_t most) {
-  std::string safe = TerminalSafe(text);
-  if (Characters(safe) <= most) return safe;
+// Where the character `count` begins.
+size_t Behind(std::string_view text, size_t count) {
   size_t end = 0;
-  for (size_t kept = 0; kept + 1 < most; kept++) end += std::max<size_t>(Utf8Length(safe.substr(end), nullptr), 1);
-  return safe.substr(0, end) + "…";
+  while (count-- > 0) end += std::max<size_t>(Utf8Length(text.substr(end), nullptr), 1);
+  return end;
+}
+
+// What is too long keeps its beginning and its end, where paths differ.
+std::string Shortened(const std::string& text, size_t most) {
+  const std::string safe = TerminalSafe(text);
+  const size_t length = Characters(safe);
+  if (length <= most) return safe;
+  const size_t head = most / 2, tail = most - head - 1;
+  return fmt::format("{}…{}", safe.substr(0, Behind(safe, head)), safe.substr(Behind(safe, length - tail)));
+}
+
+// The series' names as the legend has room for; those that would look alike are numbered.
+std::vector<std::string> LegendNames(const Figure& figure) {
+  std::set<std::string> taken;
+  std::vector<std::string> names;
+  for (const std::string& series : figure.series) {
+    const std::string name = Shortened(series.empty() ? "(no folder)" : series, kLongestName);
+    std::string own = name;
+    for (int n = 2; !taken.insert(own).second; n++) own = fmt::format("{} ({})", name, n);
+    names.push_back(std::move(own));
+  }
+  return names;
 }
 
 // A round number of percent that no bar exceeds, and the distance of its grid lines.
@@ -225,10 +247,11 @@ class Plot {
 // Names beside their patterns, in as many lines as they need; moves `y` below them.
 std::string Legend(const Figure& figure, double& y) {
   const bool lines = !figure.panels.empty() && figure.panels.front().kind == Panel::Kind::kLines;
+  const std::vector<std::string> names = LegendNames(figure);
   std::string out;
   double x = kMargin;
   for (size_t s = 0; s < figure.series.size(); s++) {
-    const std::string name = Shortened(figure.series[s].empty() ? "(no folder)" : figure.series[s], kLongestName);
+    const std::string& name = names[s];
     const double width = 34 + kCharacter * static_cast<double>(Characters(name)) + 14;
     if (x > kMargin && x + width > kWidth - kMargin) {
       x = kMargin;

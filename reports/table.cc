@@ -290,6 +290,7 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
               .notes = LeftOut(snapshot.spec, options.layout),
               .ruler = {},
               .provenance = snapshot};
+  for (std::string& note : AlsoFitting(snapshot.spec, options.layout)) table.notes.push_back(std::move(note));
   for (JobRows& job : table.provenance.jobs) job.items.clear();
   table.about_the_list = options.list_items.has_value();
   std::vector<std::vector<Cell>> first_metrics;  // of each entry

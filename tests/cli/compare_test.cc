@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/gate/comparison.h"
@@ -81,6 +82,9 @@ TEST_F(CompareCommand, ShowsFlippedItemsWithBothTexts) {
   EXPECT_THAT(text.out, HasSubstr("item 0 (row/0) · sample 0: A 1 (correct), B 0 ("));
   EXPECT_THAT(text.out, HasSubstr(" | "));
   EXPECT_THAT(Compare(sweep_ + "/alpha", sweep_ + "/alpha").out, HasSubstr("bit-identical outputs on 6 items"));
+  std::filesystem::remove(Path("q.jsonl"));
+  const std::string without = Compare(sweep_ + "/alpha", sweep_ + "/beta").out;
+  EXPECT_THAT(without, HasSubstr("note: jsonl:" + Path("q.jsonl") + ": exemplars not checked: "));
 }
 
 // Two settings of one benchmark are two tasks: their samples are not added up.

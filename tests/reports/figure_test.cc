@@ -146,8 +146,21 @@ TEST(RenderSvg, HostileNamesStayText) {
   const std::string svg = RenderSvg(*RulerFigure(snapshot));
   EXPECT_THAT(svg, HasSubstr("&lt;/text&gt;&lt;script&gt;"));
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
-  EXPECT_THAT(svg, HasSubstr("…</text>"));
+  EXPECT_THAT(svg, HasSubstr("…" + std::string(19, 'y') + "</text>"));
   EXPECT_EQ(svg.find('\x01'), std::string::npos);
+}
+
+// Paths differ at their ends; what still looks alike has a number.
+TEST(RenderSvg, LongNamesAreToldApartInTheLegend) {
+  Snapshot snapshot = RulerSweep(kCells, {{20, 10, 4, 8, 4, 2}, {20, 10, 4, 8, 4, 2}, {20, 10, 4, 8, 4, 2}});
+  const std::string folder = "runs/" + std::string(100, 'x');
+  snapshot.spec.models[0].name = folder + "/step-1000";
+  snapshot.spec.models[1].name = folder + "/step-2000";
+  snapshot.spec.models[2].name = "runs/" + std::string(99, 'x') + "/step-2000";
+  const std::string svg = RenderSvg(*RulerFigure(snapshot));
+  EXPECT_THAT(svg, HasSubstr("xxx/step-1000</text>"));
+  EXPECT_THAT(svg, HasSubstr("xxx/step-2000</text>"));
+  EXPECT_THAT(svg, HasSubstr("xxx/step-2000 (2)</text>"));
 }
 
 TEST(RenderSvg, FortyModelsAreToldApart) {

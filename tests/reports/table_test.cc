@@ -14,6 +14,7 @@ namespace iha::reports {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -275,6 +276,23 @@ TEST(Layout, GenericColumnsOfOneMetricSayWhatTellsTheirEntriesApart) {
   EXPECT_EQ((*columns)[0].header, "gsm8k.strict_match fewshot=5 limit=4");
   EXPECT_EQ((*columns)[2].header, "gsm8k.strict_match fewshot=8 limit=4");
   EXPECT_EQ((*columns)[4].header, "gsm8k.strict_match fewshot=8 limit=none");
+}
+
+// Which of two entries a column of the paper shows is not left to guess.
+TEST(Layout, ANoteNamesTheEntriesThatAColumnDoesNotShow) {
+  Snapshot snapshot = TwoModels({{1, 0, 0, 0}});
+  snapshot.spec.entries.push_back(snapshot.spec.entries[0]);
+  snapshot.spec.entries[1].benchmark.options["fewshot"] = "8";
+  EXPECT_THAT(AlsoFitting(snapshot.spec, "table2"),
+              ElementsAre("column GSM8K EM shows gsm8k fewshot=5; not shown: gsm8k fewshot=8 (--layout generic shows "
+                          "all)"));
+  EXPECT_THAT(AlsoFitting(snapshot.spec, "generic"), ElementsAre());
+  snapshot.jobs.push_back(snapshot.jobs[0]);
+  EXPECT_THAT(BuildTable(snapshot, {.layout = "table2", .baseline = ""})->notes,
+              Contains(HasSubstr("not shown: gsm8k fewshot=8")));
+  for (SweepEntry& entry : snapshot.spec.entries) entry.sampling = {.temperature = 0.6, .samples = 4};
+  snapshot.spec.entries[1].sampling.samples = 16;  // the most samples: no choice is left
+  EXPECT_THAT(AlsoFitting(snapshot.spec, "table1"), ElementsAre());
 }
 
 TEST(Layout, EmIsTheGreedyEntryAndP1TheMostSampledOne) {
