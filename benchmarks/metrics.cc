@@ -129,8 +129,15 @@ absl::Status FillPass(const MetricSpec& spec, const std::vector<const SampleGrad
   return absl::OkStatus();
 }
 
-absl::StatusOr<ItemValue> ValueOf(const std::string& name, const std::vector<std::vector<SampleGrade>>& grades) {
-  IHA_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(name));
+int64_t ToSettle(const MetricSpec& spec, const std::vector<const SampleGrade*>& grades) {
+  return scoring::SamplesToSettle(RuleFor(spec.rule, spec.base), spec.k, BallotsOf(grades));
+}
+
+enum class Prefix { kUndefined, kValueIfSettled };
+
+absl::StatusOr<ItemValue> ValueOf(const std::string& name, const std::vector<std::vector<SampleGrade>>& grades,
+                                  Prefix prefix) {
+  IHA_ASSIGN_OR_RETURN(MetricSpec spec, ParseMetric(name));
   IHA_ASSIGN_OR_RETURN(const std::vector<const SampleGrade*> own, GradesOf(spec.base, grades));
   ItemValue value;
   value.metric = name;
@@ -139,7 +146,10 @@ absl::StatusOr<ItemValue> ValueOf(const std::string& name, const std::vector<std
     if (grade->unscored != Unscored::kScored && value.unscored == Unscored::kScored) value.unscored = grade->unscored;
   }
   if (value.unscored != Unscored::kScored) return value;
-  if (spec.kind != Kind::kMean && spec.k > static_cast<int64_t>(own.size())) {
+  const auto samples = static_cast<int64_t>(own.size());
+  const bool stopped = prefix == Prefix::kValueIfSettled && spec.kind == Kind::kMajority && spec.k > samples;
+  if (stopped && ToSettle(spec, own) == 0) spec.k = samples;
+  if (spec.kind != Kind::kMean && spec.k > samples) {
     value.unscored = Unscored::kUndefined;
     return value;
   }
@@ -157,18 +167,66 @@ absl::StatusOr<ItemValue> ValueOf(const std::string& name, const std::vector<std
   return value;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
-                                                  const std::vector<std::vector<SampleGrade>>& grades) {
+absl::StatusOr<std::vector<ItemValue>> ValuesOf(const std::vector<std::string>& metrics,
+                                                const std::vector<std::vector<SampleGrade>>& grades, Prefix prefix) {
   if (grades.empty()) return InvalidArgument("item values: the item has no samples");
   std::vector<ItemValue> values;
   values.reserve(metrics.size());
   for (const std::string& metric : metrics) {
-    IHA_ASSIGN_OR_RETURN(ItemValue value, ValueOf(metric, grades));
+    IHA_ASSIGN_OR_RETURN(ItemValue value, ValueOf(metric, grades, prefix));
     values.push_back(std::move(value));
   }
   return values;
+}
+
+// The fewest samples behind the first `taken` after which all votes may be settled.
+absl::StatusOr<int64_t> MoreWanted(const SweepEntry& entry, const std::vector<std::vector<SampleGrade>>& grades,
+                                   int64_t taken) {
+  const std::vector<std::vector<SampleGrade>> first(grades.begin(), grades.begin() + taken);
+  int64_t more = 0;
+  for (const std::string& metric : entry.metrics) {
+    IHA_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(metric));
+    IHA_ASSIGN_OR_RETURN(const std::vector<const SampleGrade*> own, GradesOf(spec.base, first));
+    const bool scored = std::all_of(own.begin(), own.end(),
+                                    [](const SampleGrade* grade) { return grade->unscored == Unscored::kScored; });
+    more = std::max(more, scored ? ToSettle(spec, own) : entry.sampling.samples - taken);
+  }
+  return more;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
+                                                  const std::vector<std::vector<SampleGrade>>& grades) {
+  return ValuesOf(metrics, grades, Prefix::kUndefined);
+}
+
+absl::StatusOr<std::vector<ItemValue>> EntryValues(const SweepEntry& entry,
+                                                   const std::vector<std::vector<SampleGrade>>& grades) {
+  return ValuesOf(entry.metrics, grades, entry.stop_settled_votes ? Prefix::kValueIfSettled : Prefix::kUndefined);
+}
+
+absl::StatusOr<int64_t> SamplesWanted(const SweepEntry& entry, const std::vector<std::vector<SampleGrade>>& grades) {
+  if (!entry.stop_settled_votes) return entry.sampling.samples;
+  int64_t wanted = 0;
+  while (wanted <= static_cast<int64_t>(grades.size())) {
+    IHA_ASSIGN_OR_RETURN(const int64_t more, MoreWanted(entry, grades, wanted));
+    if (more == 0) break;
+    wanted += more;
+  }
+  return wanted;
+}
+
+absl::Status CheckVotesOnly(const SweepEntry& entry) {
+  const int64_t samples = entry.sampling.samples;
+  if (samples < 2) return InvalidArgument("{} samples an item; expected 2 or more", samples);
+  for (const std::string& metric : entry.metrics) {
+    IHA_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(metric));
+    if (spec.kind == Kind::kMajority && spec.k == samples) continue;
+    return InvalidArgument("metric '{}' is no vote over all {} samples; ask for it in an entry of its own", metric,
+                           samples);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<MetricNeeds> NeedsOf(const std::string& metric) {

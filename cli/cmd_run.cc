@@ -131,6 +131,9 @@ absl::StatusOr<Request> RequestOf(const Command& command, const RunFlags& flags)
   absl::StatusOr<SweepSpec> full = coordinator::NormalizeSpec(given, coordinator::OpenerFor(command.data_root));
   if (!full.ok()) return flags.sweep_file.empty() ? full.status() : Annotate(full.status(), flags.sweep_file);
   request.spec = *std::move(full);
+  if (flags.gate.baseline.empty()) return request;
+  // A settled vote's value is that of all its samples: nothing that the gate looks at changes.
+  for (SweepEntry& entry : request.spec.entries) entry.stop_settled_votes = benchmarks::CheckVotesOnly(entry).ok();
   return request;
 }
 

@@ -32,7 +32,7 @@ struct FsckFlags {
 int RunFsck(const FsckFlags& flags) {
   const auto store = coordinator::OpenSqliteStoreReadOnly(flags.db);
   if (!store.ok()) return Fail("fsck", store.status());
-  const auto violations = coordinator::CheckInvariants(**store, benchmarks::ItemValues);
+  const auto violations = coordinator::CheckInvariants(**store, benchmarks::EntryValues);
   if (!violations.ok()) return Fail("fsck", violations.status());
   if (flags.json) {
     std::cout

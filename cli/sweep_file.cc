@@ -43,6 +43,9 @@ class Fields {
   absl::Status Read(const char* key, std::string& value) {
     return ReadAs(key, "a string", value, [](const Json& j) { return j.is_string(); });
   }
+  absl::Status Read(const char* key, bool& value) {
+    return ReadAs(key, "true or false", value, [](const Json& j) { return j.is_boolean(); });
+  }
   absl::Status Read(const char* key, double& value) {
     return ReadAs(key, "a number", value, [](const Json& j) { return j.is_number(); });
   }
@@ -152,7 +155,8 @@ absl::Status ReadEntryFields(Fields& fields, SweepEntry& entry) {
   IHA_RETURN_IF_ERROR(fields.Read("seed", s.seed));
   IHA_RETURN_IF_ERROR(fields.Read("max_new_tokens", s.max_new_tokens));
   IHA_RETURN_IF_ERROR(fields.Read("limit", entry.limit));
-  return fields.Read("metrics", entry.metrics);
+  IHA_RETURN_IF_ERROR(fields.Read("metrics", entry.metrics));
+  return fields.Read("stop_settled_votes", entry.stop_settled_votes);
 }
 
 absl::StatusOr<std::vector<SweepEntry>> ReadEntry(const Json& json, const std::string& path, const Defaults& defaults) {
@@ -162,8 +166,8 @@ absl::StatusOr<std::vector<SweepEntry>> ReadEntry(const Json& json, const std::s
     return entries;
   }
   Fields fields(json, path);
-  IHA_RETURN_IF_ERROR(fields.CheckObject(
-      Names{"spec", "samples", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "limit", "metrics"}));
+  IHA_RETURN_IF_ERROR(fields.CheckObject(Names{"spec", "samples", "temperature", "top_p", "top_k", "seed",
+                                               "max_new_tokens", "limit", "metrics", "stop_settled_votes"}));
   std::string spec;
   IHA_RETURN_IF_ERROR(fields.Read("spec", spec));
   IHA_RETURN_IF_ERROR(ReadSpecText(spec, path + ".spec", defaults, entries));
@@ -256,6 +260,7 @@ std::string SweepToJson(const SweepSpec& spec) {
                 {"max_new_tokens", s.max_new_tokens}};
     out["limit"] = entry.limit.has_value() ? Json(*entry.limit) : Json(nullptr);
     out["metrics"] = entry.metrics;
+    if (entry.stop_settled_votes) out["stop_settled_votes"] = true;
     json["benchmarks"].push_back(std::move(out));
   }
   json["numerics"] = {{"backend", spec.numerics.backend},

@@ -15,6 +15,7 @@ void Write(CanonicalWriter& w, const SweepEntry& e) {
   Write(w, e.sampling);
   w.Bool(e.limit.has_value()).Int(e.limit.value_or(0)).List(e.metrics.size());
   for (const std::string& metric : e.metrics) w.String(metric);
+  if (e.stop_settled_votes) w.Bool(true);  // without it ids are those from before there was one
 }
 
 void Write(CanonicalWriter& w, const ModelRef& m) { w.String(m.name).String(m.weights_digest); }

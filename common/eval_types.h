@@ -47,6 +47,9 @@ struct SweepEntry {
   SamplingParams sampling;
   std::optional<int64_t> limit;      // first N items; absent = all
   std::vector<std::string> metrics;  // "gsm8k.strict_match", "maj@5?metric=gsm8k.robust", "gsm8k.robust" (mean = P@1)
+  // An item's samples end once no vote can change: only with an item_order, and where every metric is a vote over all
+  // k.
+  bool stop_settled_votes = false;
   bool operator==(const SweepEntry&) const = default;
 };
 
@@ -191,7 +194,7 @@ struct ItemResult {
   int64_t index = 0;
   std::string item_id;                    // the benchmark's own id
   Unscored unscored = Unscored::kScored;  // other than kScored: no samples, the reason stands for every metric
-  std::vector<SampleResult> samples;      // in sample order
+  std::vector<SampleResult> samples;      // in sample order; fewer than k where SweepEntry::stop_settled_votes
   std::vector<ItemValue> values;          // one for each metric of the entry
   bool operator==(const ItemResult&) const = default;
   Digest Hash() const;  // of everything above: equal results have equal digests, whoever computed them

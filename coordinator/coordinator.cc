@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(Store* store, Clo
 }
 
 absl::Status Coordinator::CheckStore() {
-  IHA_ASSIGN_OR_RETURN(const std::vector<std::string> violations, CheckInvariants(store_, &benchmarks::ItemValues));
+  IHA_ASSIGN_OR_RETURN(const std::vector<std::string> violations, CheckInvariants(store_, &benchmarks::EntryValues));
   if (violations.empty()) return absl::OkStatus();
   return DataLoss("{}: {} invariants broken, the first is {}; run `iha-eval fsck` and restore a backup", store_.path(),
                   violations.size(), violations.front());

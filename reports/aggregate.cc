@@ -149,8 +149,8 @@ std::vector<Cell> CellsOf(const JobRows& job, std::optional<int64_t> list_items)
   std::vector<Cell> cells;
   for (size_t i = 0; i < job.spec.entry.metrics.size(); i++) {
     Cell& cell = cells.emplace_back(CellOf(job, i, list_items));
-    // When a sequential gate stops depends on what it saw.
-    if (!job.sequential || cell.complete()) continue;
+    // When a sequential gate stops, and which samples its votes took, depends on what it saw.
+    if (!job.sequential || (cell.complete() && !job.spec.entry.stop_settled_votes)) continue;
     cell.value.reset();
     cell.interval.reset();
   }

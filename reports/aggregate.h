@@ -33,7 +33,7 @@ struct Cell {
   int64_t planned = 0;
   int64_t scored = 0;
   std::map<Unscored, int64_t> unscored;  // by reason, pending included
-  // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one.
+  // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one, or of settled votes.
   std::optional<scoring::Rational> value;
   std::optional<scoring::Interval> interval;  // absent without a value, and where the target's can't be told
   scoring::Rational tie_rate;                 // votes: mean probability that leaders tie

@@ -30,7 +30,8 @@ struct GateMetric {
 struct GateItem {
   int64_t index = 0;
   std::string id;
-  Digest outputs;  // of its samples' tokens, texts and ends, whoever generated them
+  Digest outputs;       // of its samples' tokens, texts and ends, whoever generated them
+  int64_t samples = 0;  // that were drawn; 0 in a bundle
   // One for each metric: what the item adds to the mean, 0 where it finished without a score because of the model or
   // the grader; absent where it adds nothing (no grader, undefined).
   std::vector<std::optional<Score>> values;
@@ -44,6 +45,7 @@ struct GateEntry {
   Digest data_digest;
   Digest prompt_digest;
   int64_t planned = 0;
+  bool stop_settled_votes = false;  // as SweepEntry's; the values are those of all samples, so no setting to compare
   std::vector<GateMetric> metrics;
   std::vector<GateItem> items;  // increasing index; those that are not committed are absent
 };

@@ -24,13 +24,20 @@ class Walk {
        const SequentialOptions& options)
       : pass_(BetSide::kAbove, 0.5 * (1.0 - margin.value), options.gate.alpha, Population(baseline, options)),
         worse_(BetSide::kBelow, 0.5, options.gate.alpha, Population(baseline, options)),
-        enough_(1.0 / options.gate.alpha) {
+        enough_(1.0 / options.gate.alpha),
+        stops_votes_(candidate.stop_settled_votes),
+        samples_an_item_(candidate.sampling.samples) {
+    std::vector<int64_t> samples(static_cast<size_t>(baseline.planned));
+    for (const GateItem& item : candidate.items) {
+      if (item.index < baseline.planned) samples[static_cast<size_t>(item.index)] = item.samples;
+    }
     const auto a = ByIndex(candidate, pair.candidate_metric), b = ByIndex(baseline, pair.baseline_metric);
     for (const int64_t index : SeededOrder(options.seed, baseline.planned)) {
       const auto& own = a[static_cast<size_t>(index)];
       const auto& other = b[static_cast<size_t>(index)];
       if (!own.has_value() || !other.has_value()) break;
       differences_.push_back(*own == *other ? 0.0 : AsDouble(*own) - AsDouble(*other));
+      samples_.push_back(samples[static_cast<size_t>(index)]);
     }
     planned_ = baseline.planned;
   }
@@ -49,6 +56,14 @@ class Walk {
   double e_worse() const { return worse_.e_value(); }
   int64_t used() const { return static_cast<int64_t>(used_); }
   int64_t planned() const { return planned_; }
+  // Adds what the votes of the first items took and would have taken.
+  void CountVoteSamples(SequentialReport& report) const {
+    if (!stops_votes_) return;
+    for (size_t i = 0; i < used_; i++) {
+      report.vote_samples += samples_[i];
+      report.vote_samples_planned += samples_[i] == 0 ? 0 : samples_an_item_;  // 0: no prompt to draw from
+    }
+  }
   double mean() const { return used_ == 0 ? 0.0 : sum_ / static_cast<double>(used_); }
 
  private:
@@ -66,7 +81,10 @@ class Walk {
   EProcess pass_;
   EProcess worse_;
   double enough_;
+  bool stops_votes_;
+  int64_t samples_an_item_;
   std::vector<double> differences_;
+  std::vector<int64_t> samples_;  // that the candidate drew
   size_t used_ = 0;
   int64_t planned_ = 0;
   double sum_ = 0.0;
@@ -114,20 +132,29 @@ void WalkAll(std::vector<Walk>& walks, const SequentialOptions& options, Sequent
 }
 
 // Items of each entry once, however many metrics it has.
-void CountItems(const std::vector<PairedMetric>& pairs, SequentialReport& report) {
+void CountItems(const std::vector<PairedMetric>& pairs, const std::vector<Walk>& walks, SequentialReport& report) {
   std::vector<size_t> seen;
   for (size_t m = 0; m < pairs.size(); m++) {
     if (std::find(seen.begin(), seen.end(), pairs[m].baseline_entry) != seen.end()) continue;
     seen.push_back(pairs[m].baseline_entry);
     report.used += report.metrics[m].used;
     report.planned += report.metrics[m].planned;
+    walks[m].CountVoteSamples(report);
   }
+}
+
+// What was spared besides: samples behind settled votes.
+std::string VotesText(const SequentialReport& report) {
+  if (report.vote_samples_planned == 0) return "";
+  return fmt::format("; their votes were settled by {} of {} samples", report.vote_samples,
+                     report.vote_samples_planned);
 }
 
 std::string ReasonOf(const SequentialReport& report) {
   const double share = 100.0 * static_cast<double>(report.planned - report.used) / static_cast<double>(report.planned);
-  const std::string used =
-      fmt::format("after {} of {} items ({:.0f} % of the work not needed)", report.used, report.planned, share);
+  const std::string votes = VotesText(report);
+  const std::string used = fmt::format("after {} of {} items ({:.0f} % of the work not needed){}", report.used,
+                                       report.planned, share, votes);
   switch (report.verdict) {
     case Verdict::kPass:
       return fmt::format("every metric is within its margin, {}", used);
@@ -136,7 +163,7 @@ std::string ReasonOf(const SequentialReport& report) {
     case Verdict::kInconclusive:
       break;
   }
-  return fmt::format("not certain after {} of {} items", report.used, report.planned);
+  return fmt::format("not certain after {} of {} items{}", report.used, report.planned, votes);
 }
 
 }  // namespace
@@ -164,7 +191,7 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
     walks.emplace_back(candidate.entries[pair.candidate_entry], entry, pair, margin, options);
   }
   WalkAll(walks, options, report);
-  CountItems(pairs, report);
+  CountItems(pairs, walks, report);
   report.reason = ReasonOf(report);
   return report;
 }

@@ -47,6 +47,9 @@ struct SequentialReport {
   std::vector<SequentialMetric> metrics;
   int64_t used = 0;     // items of all entries that were looked at
   int64_t planned = 0;  // of the full run
+  // Of the items looked at, in entries that stop settled votes: samples drawn, and what all k would have been.
+  int64_t vote_samples = 0;
+  int64_t vote_samples_planned = 0;
   std::vector<std::string> notes;
 };
 

@@ -31,6 +31,8 @@ std::string RenderSequentialJson(const SequentialReport& report) {
                {"alpha", report.alpha},
                {"items_used", report.used},
                {"items_planned", report.planned},
+               {"vote_samples", report.vote_samples},
+               {"vote_samples_planned", report.vote_samples_planned},
                {"metrics", Json::array()}};
   for (const SequentialMetric& m : report.metrics) {
     json["metrics"].push_back({{"benchmark", m.benchmark},

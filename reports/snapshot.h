@@ -29,7 +29,7 @@ struct JobRows {
   JobSpec spec;
   JobId id;
   bool cancelled = false;
-  bool sequential = false;  // its sweep has an item_order: a mean of a part is no result, and no cell shows one
+  bool sequential = false;  // its sweep has an item_order: a mean of a part, or of settled votes, is no result
   Digest weights;           // bound digests; empty until a worker offered the model
   Digest tokenizer;
   int64_t context_tokens = 0;  // that the model was made for; 0 until a worker offered it

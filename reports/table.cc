@@ -265,6 +265,7 @@ std::string Describe(const SweepEntry& entry) {
                                   s.top_p, s.top_k, s.seed, s.max_new_tokens)
                     : " scored by log-likelihood";
   if (entry.limit.has_value()) text += fmt::format(" limit={}", *entry.limit);
+  if (entry.stop_settled_votes) text += " stop_settled_votes";
   return text;
 }
 

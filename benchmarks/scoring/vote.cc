@@ -21,13 +21,16 @@ struct Group {
   const Ballot* first = nullptr;
 };
 
-// Valid ballots by key, in order of first appearance.
-std::vector<Group> GroupsOf(std::span<const Ballot> ballots) {
+enum class Voters { kValidByKey, kAllByRaw };
+
+// In order of first appearance.
+std::vector<Group> GroupsOf(std::span<const Ballot> ballots, Voters voters = Voters::kValidByKey) {
+  const bool all = voters == Voters::kAllByRaw;
   std::vector<Group> groups;
   std::unordered_map<std::string_view, size_t> by_key;
   for (const Ballot& ballot : ballots) {
-    if (!ballot.valid) continue;
-    const auto [at, is_new] = by_key.emplace(ballot.key, groups.size());
+    if (!ballot.valid && !all) continue;
+    const auto [at, is_new] = by_key.emplace(all ? ballot.raw : ballot.key, groups.size());
     if (is_new) groups.push_back(Group{0, Rational(ballot.score), &ballot});
     ++groups[at->second].count;
   }
@@ -292,6 +295,22 @@ absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot
       return LmEval(k, ballots, invalid);
   }
   return Internal("vote: no such rule");
+}
+
+int64_t SamplesToSettle(VoteRule rule, int64_t k, std::span<const Ballot> ballots) {
+  const int64_t left = k - static_cast<int64_t>(ballots.size());
+  if (left == 0) return 0;
+  const Voters voters = rule == VoteRule::kLmEval ? Voters::kAllByRaw : Voters::kValidByKey;
+  const std::vector<Group> groups = GroupsOf(ballots, voters);
+  const int64_t most = LargestCount(groups);
+  const auto leader = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.count == most; });
+  int64_t rival = 0;  // votes of the largest group that is worth something else; one that is new has none
+  for (const Group& group : groups) {
+    if (group.score != leader->score) rival = std::max(rival, group.count);
+  }
+  const int64_t lead = most - rival;
+  if (lead > left) return 0;
+  return (left - lead) / 2 + 1;  // all of them for the leader: lead + x > left - x
 }
 
 std::optional<Rational> PassAtK(int64_t n, int64_t c, int64_t k) {

@@ -44,6 +44,13 @@ struct VoteResult {
 // InvalidArgument when k < 1, k > ballots.size(), or the expectation costs too much.
 absl::StatusOr<VoteResult> Vote(VoteRule rule, int64_t k, std::span<const Ballot> ballots);
 
+// The fewest samples, 0 to k - ballots.size(), after which the value of Vote(rule, k, all k samples) can be certain
+// when `ballots` are the first of them. 0: whatever is still drawn, Vote over `ballots` alone has that value. A new
+// answer may be worth anything and may join any group or begin one, so the vote is settled iff the leader's lead over
+// every group of other worth is more than what is left (statistics.md, "Early stop in sampling"). For kFirstSeen and
+// kLmEval a tie that the leader would win counts as open, too. 1 <= k, ballots.size() <= k.
+int64_t SamplesToSettle(VoteRule rule, int64_t k, std::span<const Ballot> ballots);
+
 // pass@k = 1 - C(n - c, k) / C(n, k); nullopt (undefined) for k > n. 0 <= c <= n, k >= 1.
 std::optional<Rational> PassAtK(int64_t n, int64_t c, int64_t k);
 

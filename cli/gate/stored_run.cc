@@ -63,6 +63,7 @@ reports::GateEntry EntryOf(const JobSpec& job) {
                            .data_digest = job.data_digest,
                            .prompt_digest = job.prompt_digest,
                            .planned = job.items,
+                           .stop_settled_votes = job.entry.stop_settled_votes,
                            .metrics = {},
                            .items = {}};
   for (const std::string& metric : job.entry.metrics) entry.metrics.push_back({.name = metric});
@@ -76,8 +77,11 @@ struct Variances {
 };
 
 void AddItem(const StoredItem& stored, std::vector<Variances>& variances, reports::GateEntry& entry) {
-  reports::GateItem item{
-      .index = stored.item.index, .id = stored.item.item_id, .outputs = OutputsOf(stored.generations), .values = {}};
+  reports::GateItem item{.index = stored.item.index,
+                         .id = stored.item.item_id,
+                         .outputs = OutputsOf(stored.generations),
+                         .samples = static_cast<int64_t>(stored.item.samples.size()),
+                         .values = {}};
   for (size_t m = 0; m < entry.metrics.size(); m++) {
     item.values.push_back(reports::Contributed(stored.item.unscored, stored.item.values.at(m)));
     if (const auto variance = VarianceWithin(stored.item, entry.metrics[m].name); variance.has_value()) {

@@ -60,7 +60,7 @@ absl::StatusOr<ItemResult> Graded(const Benchmark& benchmark, const JobSpec& job
   const auto grades =
       benchmark.Grade(item.index, stored.texts, benchmarks::BaseMetrics(benchmark.info(), job.entry.metrics));
   for (size_t s = 0; s < item.samples.size(); ++s) item.samples[s].grades = grades[s];
-  IHA_ASSIGN_OR_RETURN(item.values, benchmarks::ItemValues(job.entry.metrics, grades));
+  IHA_ASSIGN_OR_RETURN(item.values, benchmarks::EntryValues(job.entry, grades));
   return item;
 }
 

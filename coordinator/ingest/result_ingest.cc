@@ -38,6 +38,20 @@ absl::Status CheckUnscoredItem(const ItemResult& item) {
   return absl::OkStatus();
 }
 
+std::vector<std::vector<SampleGrade>> GradesOf(const ItemResult& item) {
+  std::vector<std::vector<SampleGrade>> grades;
+  for (const SampleResult& sample : item.samples) grades.push_back(sample.grades);
+  return grades;
+}
+
+// All samples of an item land together, so that no vote is ever taken over a part of them: k, or exactly those that its
+// grades settle, which are checked themselves.
+absl::Status CheckSamples(const SweepEntry& entry, const ItemResult& item) {
+  IHA_ASSIGN_OR_RETURN(const int64_t wanted, benchmarks::SamplesWanted(entry, GradesOf(item)));
+  if (static_cast<int64_t>(item.samples.size()) == wanted) return absl::OkStatus();
+  return InvalidArgument("item {}: {} samples; expected {}", item.index, item.samples.size(), wanted);
+}
+
 // Internal: this attempt is spoilt, but the data are sound; another worker may well get it right. InvalidArgument would
 // tell the worker that no retry helps.
 absl::Status Differs(const ItemResult& item, const std::string& what) {
@@ -90,11 +104,7 @@ absl::Status ResultIngest::CheckItem(const Context& context, const ItemResult& i
                            item.values[m].metric, job.entry.metrics[m]);
   }
   if (item.unscored != Unscored::kScored) return CheckUnscoredItem(item);
-  // All k samples of an item land together, so that no vote is ever taken over a part of them.
-  if (static_cast<int64_t>(item.samples.size()) != job.entry.sampling.samples) {
-    return InvalidArgument("item {}: {} samples; expected {}", item.index, item.samples.size(),
-                           job.entry.sampling.samples);
-  }
+  IHA_RETURN_IF_ERROR(CheckSamples(job.entry, item));
   return Regrade(context, item);
 }
 
@@ -112,13 +122,11 @@ absl::Status ResultIngest::Regrade(const Context& context, const ItemResult& ite
   std::vector<benchmarks::MetricInfo> pure;
   std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(pure), [](const auto& m) { return m.pure; });
   const std::vector<std::vector<SampleGrade>> ours = context.benchmark->Grade(item.index, texts, pure);
-  std::vector<std::vector<SampleGrade>> grades;
   for (size_t s = 0; s < item.samples.size(); ++s) {
     IHA_RETURN_IF_ERROR(CheckGrades(*context.benchmark, item, s, metrics, texts[s], ours[s]));
-    grades.push_back(item.samples[s].grades);
   }
   IHA_ASSIGN_OR_RETURN(const std::vector<ItemValue> values,
-                       benchmarks::ItemValues(context.job.spec.entry.metrics, grades));
+                       benchmarks::EntryValues(context.job.spec.entry, GradesOf(item)));
   for (size_t m = 0; m < values.size(); ++m) {
     if (values[m] != item.values[m]) return Differs(item, "the value of " + values[m].metric);  // INV-RES-3
   }

@@ -128,6 +128,16 @@ absl::Status NormalizeEntry(const benchmarks::Benchmark& benchmark, const std::s
   return absl::OkStatus();
 }
 
+// Which samples are there depends on what came out: only the sequential gate's verdict is shown of such an entry.
+absl::Status ValidateStop(const SweepSpec& spec, const SweepEntry& entry, const std::string& where) {
+  if (!entry.stop_settled_votes) return absl::OkStatus();
+  if (!spec.item_order.has_value()) {
+    return InvalidArgument("{}: stop_settled_votes: the sweep has no item_order; only a sequential gate stops votes",
+                           where);
+  }
+  return Annotate(benchmarks::CheckVotesOnly(entry), where + ": stop_settled_votes");
+}
+
 using OpenBenchmarks = std::vector<std::unique_ptr<const benchmarks::Benchmark>>;
 
 absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener& open, OpenBenchmarks* opened) {
@@ -150,6 +160,7 @@ absl::StatusOr<SweepSpec> Normalize(const SweepSpec& spec, const BenchmarkOpener
     if (!benchmark_or.ok()) return Annotate(benchmark_or.status(), fmt::format("benchmarks[{}]", e));
     auto benchmark = *std::move(benchmark_or);
     IHA_RETURN_IF_ERROR(NormalizeEntry(*benchmark, where, &entry));
+    IHA_RETURN_IF_ERROR(ValidateStop(out, entry, where));
     for (size_t earlier = 0; earlier < e; ++earlier) {
       if (out.entries[earlier] == entry) {
         return InvalidArgument("{}: equal to benchmarks[{}]; each column of a table is asked for once", where, earlier);

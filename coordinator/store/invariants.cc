@@ -164,15 +164,17 @@ class Checker {
   }
 
   absl::Status CheckItem(const JobRecord& job, const ItemResult& item) {
+    const SweepEntry& entry = job.spec.entry;
     const bool scored = item.unscored == Unscored::kScored;
-    const size_t samples = scored ? static_cast<size_t>(job.spec.entry.sampling.samples) : 0;
-    if (item.samples.size() != samples) {
+    const size_t samples = scored ? static_cast<size_t>(entry.sampling.samples) : 0;
+    const bool stopped = entry.stop_settled_votes && !item.samples.empty() && item.samples.size() < samples;
+    if (item.samples.size() != samples && !stopped) {
       Violated("INV-RES-2: job {}: item {}: {} samples, expected {}", job.id.Hex(), item.index, item.samples.size(),
                samples);
     }
-    if (item.values.size() != job.spec.entry.metrics.size()) {
+    if (item.values.size() != entry.metrics.size()) {
       Violated("INV-TAB-1: job {}: item {}: {} values for {} metrics", job.id.Hex(), item.index, item.values.size(),
-               job.spec.entry.metrics.size());
+               entry.metrics.size());
     }
     std::vector<std::vector<SampleGrade>> grades;
     for (const SampleResult& sample : item.samples) {
@@ -184,11 +186,33 @@ class Checker {
       }
     }
     if (!scored || !item_values_) return absl::OkStatus();
-    IHA_ASSIGN_OR_RETURN(const std::vector<ItemValue> values, item_values_(job.spec.entry.metrics, grades));
+    IHA_ASSIGN_OR_RETURN(const std::vector<ItemValue> values, item_values_(entry, grades));
     if (values != item.values) {
       Violated("INV-RES-3: job {}: item {}: its values are not those of its grades", job.id.Hex(), item.index);
     }
+    const bool stops = entry.stop_settled_votes && !grades.empty();
+    return stops ? CheckStop(job, item.index, stopped, values, std::move(grades)) : absl::OkStatus();
+  }
+
+  // INV-RES-2 where votes stop: with its last sample they are settled, unless it is the k-th, and no sooner.
+  absl::Status CheckStop(const JobRecord& job, int64_t index, bool stopped, const std::vector<ItemValue>& values,
+                         std::vector<std::vector<SampleGrade>> grades) {
+    const size_t samples = grades.size();
+    if (stopped && !Settled(values)) {
+      Violated("INV-RES-2: job {}: item {}: {} samples do not settle its votes", job.id.Hex(), index, samples);
+    }
+    grades.pop_back();
+    if (grades.empty()) return absl::OkStatus();
+    IHA_ASSIGN_OR_RETURN(const std::vector<ItemValue> before, item_values_(job.spec.entry, grades));
+    if (Settled(before)) {
+      Violated("INV-RES-2: job {}: item {}: its votes are settled before its {} samples", job.id.Hex(), index, samples);
+    }
     return absl::OkStatus();
+  }
+
+  static bool Settled(const std::vector<ItemValue>& values) {
+    return std::all_of(values.begin(), values.end(),
+                       [](const ItemValue& value) { return value.unscored == Unscored::kScored; });
   }
 
   ReadTxn& txn_;

@@ -10,9 +10,10 @@
 
 namespace iha::coordinator {
 
-// Recomputes an item's values from its grades (benchmarks::ItemValues); unset: INV-RES-3 is not checked.
+// Recomputes an item's values from its grades (benchmarks::EntryValues); unset: INV-RES-3 is not checked, nor
+// that votes are settled.
 using ItemValuesFn = std::function<absl::StatusOr<std::vector<ItemValue>>(
-    const std::vector<std::string>& metrics, const std::vector<std::vector<SampleGrade>>& grades)>;
+    const SweepEntry& entry, const std::vector<std::vector<SampleGrade>>& grades)>;
 
 // One line for each violation, "INV-SHARD-1: ..."; empty = sound. A non-OK status means that it could not be read.
 // One read transaction; reads every row. Thread: any.

@@ -17,11 +17,13 @@ json Encode(const SamplingParams& p) {
 }
 json Encode(const ModelRef& m) { return {{"name", m.name}, {"weights_digest", m.weights_digest}}; }
 json Encode(const SweepEntry& e) {
-  return {{"benchmark", e.benchmark.name},
-          {"options", e.benchmark.options},
-          {"sampling", Encode(e.sampling)},
-          {"limit", e.limit.has_value() ? json(*e.limit) : json(nullptr)},
-          {"metrics", e.metrics}};
+  json object({{"benchmark", e.benchmark.name},
+               {"options", e.benchmark.options},
+               {"sampling", Encode(e.sampling)},
+               {"limit", e.limit.has_value() ? json(*e.limit) : json(nullptr)},
+               {"metrics", e.metrics}});
+  if (e.stop_settled_votes) object["stop_settled_votes"] = true;
+  return object;
 }
 
 // Strings may hold any bytes; invalid UTF-8 is replaced rather than thrown on (the ids were made from the raw bytes).
@@ -58,7 +60,8 @@ class Reader {
   static bool Fits(const json& v) {
     if constexpr (std::is_same_v<T, std::string>) return v.is_string();
     if constexpr (std::is_same_v<T, double>) return v.is_number();
-    if constexpr (std::is_integral_v<T>) return JsonInteger<T>(v).has_value();
+    if constexpr (std::is_same_v<T, bool>) return v.is_boolean();
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return JsonInteger<T>(v).has_value();
     if constexpr (std::is_same_v<T, std::vector<std::string>>) return v.is_array() && AllStrings(v);
     if constexpr (std::is_same_v<T, std::map<std::string, std::string>>) return v.is_object() && AllStrings(v);
     return false;
@@ -93,6 +96,7 @@ absl::Status Decode(const json& j, SweepEntry* e) {
   r.Get("benchmark", &e->benchmark.name);
   r.Get("options", &e->benchmark.options);
   r.Get("metrics", &e->metrics);
+  if (j.contains("stop_settled_votes")) r.Get("stop_settled_votes", &e->stop_settled_votes);
   if (const json& limit = r.Sub("limit"); !limit.is_null()) r.Get("limit", &e->limit.emplace());
   const json& sampling = r.Sub("sampling");
   IHA_RETURN_IF_ERROR(r.status());

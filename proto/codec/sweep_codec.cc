@@ -29,6 +29,7 @@ void Write(const SweepEntry& in, wire::SweepEntry* out) {
   Write(in.sampling, out->mutable_sampling());
   if (in.limit.has_value()) out->set_limit(*in.limit);
   for (const std::string& metric : in.metrics) out->add_metrics(metric);
+  out->set_stop_settled_votes(in.stop_settled_votes);
 }
 
 void Write(const ModelRef& in, wire::ModelRef* out) {
@@ -94,6 +95,7 @@ SweepEntry Read(const wire::SweepEntry& in, const Check& at) {
   out.sampling = Read(in.sampling(), at.Sub("sampling"));
   if (in.has_limit()) out.limit = at.Int("limit", in.limit(), 1, kMaxItems);
   out.metrics = ReadNames("metrics", in.metrics(), at);
+  out.stop_settled_votes = in.stop_settled_votes();
   return out;
 }
 

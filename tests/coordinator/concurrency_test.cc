@@ -57,7 +57,7 @@ class ConcurrencyTest : public ::testing::Test {
                                               .numerics_ids = {SimSweep(1, 1, 1).numerics.Id()}});
   }
   void ExpectSound() {
-    const auto violations = CheckInvariants(world_.store(), &benchmarks::ItemValues);
+    const auto violations = CheckInvariants(world_.store(), &benchmarks::EntryValues);
     ASSERT_TRUE(violations.ok()) << violations.status();
     EXPECT_TRUE(violations->empty()) << violations->front();
   }

@@ -158,7 +158,7 @@ TEST(StoreCrash, EveryPointEveryHit) {
       const bool died = RunAndDie(db.path(), point.name, nth, &acknowledged);
       SimWorld world({.name = "survivor", .on_disk = true}, db.path());
       ASSERT_TRUE(world.Open().ok()) << what;
-      const auto violations = CheckInvariants(world.store(), &benchmarks::ItemValues);
+      const auto violations = CheckInvariants(world.store(), &benchmarks::EntryValues);
       ASSERT_TRUE(violations.ok()) << what << violations.status();
       EXPECT_TRUE(violations->empty()) << what << ": " << violations->front();
       const auto rows = ReadRows(world.store());
@@ -167,7 +167,7 @@ TEST(StoreCrash, EveryPointEveryHit) {
       const absl::Status finished = Driver(&world, 2).Run([](int64_t) {});
       EXPECT_TRUE(finished.ok()) << what << ": " << finished;
       EXPECT_EQ(ReadRows(world.store())->digest, reference) << what;
-      EXPECT_TRUE(CheckInvariants(world.store(), &benchmarks::ItemValues)->empty()) << what;
+      EXPECT_TRUE(CheckInvariants(world.store(), &benchmarks::EntryValues)->empty()) << what;
       if (!died) break;  // the point has fewer hits than nth: this run met no injection
       ++deaths;
       ASSERT_LT(nth, 199) << what;
@@ -188,7 +188,7 @@ TEST(StoreFault, EveryCommitFailsOnceAndTheCallIsSentAgain) {
       ASSERT_TRUE(ArmFaultPoints("").ok());
       ASSERT_TRUE(ran.ok()) << point << " hit " << nth << ": " << ran;
       EXPECT_EQ(ReadRows(world.store())->digest, reference) << point << " hit " << nth;
-      EXPECT_TRUE(CheckInvariants(world.store(), &benchmarks::ItemValues)->empty()) << point << " hit " << nth;
+      EXPECT_TRUE(CheckInvariants(world.store(), &benchmarks::EntryValues)->empty()) << point << " hit " << nth;
     }
   }
 }

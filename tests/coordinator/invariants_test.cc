@@ -83,12 +83,12 @@ TEST(Invariants, EachDamageIsNamed) {
   };
   TempDb sound;
   MakeDatabase(sound.path());
-  ASSERT_TRUE(Check(sound.path(), &benchmarks::ItemValues).empty());
+  ASSERT_TRUE(Check(sound.path(), &benchmarks::EntryValues).empty());
   for (const Row& row : rows) {
     TempDb db;
     MakeDatabase(db.path());
     Damage(db.path(), row.sql);
-    EXPECT_THAT(Check(db.path(), &benchmarks::ItemValues), Contains(StartsWith(row.invariant))) << row.sql;
+    EXPECT_THAT(Check(db.path(), &benchmarks::EntryValues), Contains(StartsWith(row.invariant))) << row.sql;
   }
 }
 
@@ -115,9 +115,8 @@ TEST(Invariants, CheckedStartRefusesADamagedDatabase) {
 TEST(Invariants, StoredValuesAreComputedAgain) {
   TempDb db;
   MakeDatabase(db.path());
-  const auto another_rule = [](const std::vector<std::string>& metrics,
-                               const std::vector<std::vector<SampleGrade>>& grades) {
-    auto values = benchmarks::ItemValues(metrics, grades);
+  const auto another_rule = [](const SweepEntry& entry, const std::vector<std::vector<SampleGrade>>& grades) {
+    auto values = benchmarks::EntryValues(entry, grades);
     values->at(0).score = {1, 9};
     return values;
   };

@@ -109,7 +109,7 @@ std::string SimRunner::RunFile(const std::string& script_path) {
 absl::Status SimRunner::CheckAfterStep() {
   if (world_.config().restart_each_step) IHA_RETURN_IF_ERROR(world_.Restart());
   IHA_ASSIGN_OR_RETURN(const std::vector<std::string> violations,
-                       CheckInvariants(world_.store(), &benchmarks::ItemValues));
+                       CheckInvariants(world_.store(), &benchmarks::EntryValues));
   if (!violations.empty()) return Internal("{}", violations.front());
   return world_.store().Read([&](ReadTxn& txn) -> absl::Status {
     for (auto& [name, sweep] : sweeps_) {

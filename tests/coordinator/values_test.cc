@@ -430,7 +430,7 @@ TEST_F(ValuesTest, ARegradeAddsRowsUnderAnotherGraderVersionAndTheOldOnesStay) {
   EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("unknown grader version \"sim-grader/3\""));
   EXPECT_EQ(RegradeSweep(*store_, sweep, newer)->at(0).after, "");
-  EXPECT_TRUE(CheckInvariants(*store_, &benchmarks::ItemValues)->empty());
+  EXPECT_TRUE(CheckInvariants(*store_, &benchmarks::EntryValues)->empty());
   const auto other_data = RegradeSweep(*store_, sweep, SimOpener({.data = "v2"}));
   EXPECT_EQ(other_data.status().code(), absl::StatusCode::kFailedPrecondition);
 }

@@ -25,6 +25,7 @@ inline SweepEntry SampleEntry() {
                     .max_new_tokens = 512};
   entry.limit = 10;
   entry.metrics = {"gsm8k.robust", "maj@5?metric=gsm8k.robust"};
+  entry.stop_settled_votes = true;
   return entry;
 }
 

@@ -6,7 +6,8 @@
 
 namespace iha::worker {
 bool ItemWork::complete() const {
-  return std::all_of(samples.begin(), samples.end(), [](const auto& sample) { return sample.has_value(); });
+  const auto end = samples.begin() + static_cast<std::ptrdiff_t>(wanted);
+  return std::all_of(samples.begin(), end, [](const auto& sample) { return sample.has_value(); });
 }
 
 void ItemWork::AddScore(size_t choice, const scoring::ChoiceScore& score) {
@@ -53,6 +54,7 @@ absl::StatusOr<ItemWork> PrepareChoices(const LeaseGrant& grant, const benchmark
                            .choices = work.choices})};
   work.samples.resize(1);
   work.fresh.resize(1);
+  work.wanted = 1;
   work.scores.resize(work.choices.size());
   return work;
 }
@@ -90,6 +92,8 @@ absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::
   }
   work.samples.resize(work.keys.size());
   work.fresh.resize(work.keys.size());
+  IHA_ASSIGN_OR_RETURN(const int64_t wanted, benchmarks::SamplesWanted(grant.job.entry, {}));
+  work.wanted = static_cast<size_t>(wanted);
   return work;
 }
 
@@ -101,11 +105,29 @@ absl::Status GradeItem(const JobSpec& job, const benchmarks::Benchmark& benchmar
   const std::vector<std::vector<SampleGrade>> grades =
       benchmark.Grade(result.index, texts, benchmarks::BaseMetrics(benchmark.info(), job.entry.metrics));
   for (size_t s = 0; s < result.samples.size(); s++) result.samples[s].grades = grades[s];
-  IHA_ASSIGN_OR_RETURN(result.values, benchmarks::ItemValues(job.entry.metrics, grades));
+  IHA_ASSIGN_OR_RETURN(result.values, benchmarks::EntryValues(job.entry, grades));
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status WantUntilSettled(const JobSpec& job, const benchmarks::Benchmark& benchmark, ItemWork& work) {
+  if (!job.entry.stop_settled_votes || work.unscored != Unscored::kScored) return absl::OkStatus();
+  const std::vector<benchmarks::MetricInfo> metrics = benchmarks::BaseMetrics(benchmark.info(), job.entry.metrics);
+  while (work.complete()) {
+    std::vector<std::string> texts;
+    for (size_t s = 0; s < work.wanted; s++) texts.push_back(work.samples[s]->text);
+    IHA_ASSIGN_OR_RETURN(const int64_t wanted,
+                         benchmarks::SamplesWanted(job.entry, benchmark.Grade(work.index, texts, metrics)));
+    if (static_cast<size_t>(wanted) == work.wanted) break;
+    work.wanted = static_cast<size_t>(wanted);
+  }
+  if (!work.complete()) return absl::OkStatus();
+  work.keys.resize(work.wanted);
+  work.samples.resize(work.wanted);
+  work.fresh.resize(work.wanted);
+  return absl::OkStatus();
+}
 
 absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
                          const std::vector<Generation>& stored, std::vector<std::string> texts, ItemResult& result) {

@@ -27,8 +27,9 @@ struct ItemWork {
   std::vector<std::optional<Generation>> samples;                // in sample order
   std::vector<bool> fresh;                                       // generated here: to be put before the commit
   std::vector<std::optional<scoring::ChoiceScore>> scores = {};  // one a choice
+  size_t wanted = 0;                                             // the first so many samples are needed, so far
 
-  // Samples that are still to be generated.
+  // Every sample that is wanted is there.
   bool complete() const;
   // Takes in the score of a choice; with the last one the item's sample is there.
   void AddScore(size_t choice, const scoring::ChoiceScore& score);
@@ -38,6 +39,10 @@ struct ItemWork {
 absl::StatusOr<ItemWork> PrepareItem(const LeaseGrant& grant, const benchmarks::Benchmark& benchmark,
                                      benchmarks::PromptEncoder& encoder, const std::vector<int32_t>& eos,
                                      int64_t context_tokens, int64_t index);
+
+// Of a complete item whose entry stops settled votes: wants more samples while a vote may still change, and drops those
+// behind the last that is wanted. Others want all of theirs from the start.
+absl::Status WantUntilSettled(const JobSpec& job, const benchmarks::Benchmark& benchmark, ItemWork& work);
 
 // Grades `result` anew, generations that are among `stored` by the text that is stored, and computes the values again.
 // `texts`: what its samples were graded by. For generations that another worker had put first, with another text.

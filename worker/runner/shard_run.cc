@@ -27,6 +27,7 @@ absl::Status ShardRun::Start(WorkerApi& api, std::shared_ptr<const benchmarks::B
                              const LoadedModel& model, benchmarks::PromptEncoder& encoder, engine::Engine& engine,
                              EventQueue& events, ItemFinisher& finisher) {
   benchmark_ = std::move(benchmark);
+  eos_ = model.eos;
   for (const int64_t index : grant_->missing) {
     IHA_ASSIGN_OR_RETURN(ItemWork work,
                          PrepareItem(*grant_, *benchmark_, encoder, model.eos, engine.info().context_tokens, index));
@@ -34,11 +35,7 @@ absl::Status ShardRun::Start(WorkerApi& api, std::shared_ptr<const benchmarks::B
   }
   IHA_RETURN_IF_ERROR(FetchKnown(api));
   for (size_t i = 0; i < items_.size(); i++) {
-    if (items_[i].complete()) {
-      IHA_RETURN_IF_ERROR(Finish(items_[i], std::nullopt, finisher));
-    } else {
-      IHA_RETURN_IF_ERROR(Submit(i, engine, model, events));
-    }
+    IHA_RETURN_IF_ERROR(Proceed(i, std::nullopt, engine, events, finisher));
   }
   return absl::OkStatus();
 }
@@ -65,7 +62,15 @@ absl::Status ShardRun::FetchKnown(WorkerApi& api) {
   return absl::OkStatus();
 }
 
-absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events) {
+absl::Status ShardRun::Proceed(size_t item, std::optional<JobTelemetry> telemetry, engine::Engine& engine,
+                               EventQueue& events, ItemFinisher& finisher) {
+  ItemWork& work = items_[item];
+  IHA_RETURN_IF_ERROR(WantUntilSettled(grant_->job, *benchmark_, work));
+  if (!work.complete()) return Submit(item, engine, events);
+  return finisher.Finish(grant_, benchmark_, std::move(work), std::move(telemetry));
+}
+
+absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, EventQueue& events) {
   const ItemWork& work = items_[item];
   for (size_t choice = 0; choice < work.choices.size(); choice++) {
     engine::GenerationRequest request;
@@ -74,14 +79,14 @@ absl::Status ShardRun::Submit(size_t item, engine::Engine& engine, const LoadedM
     IHA_RETURN_IF_ERROR(SubmitOne(item, choice, std::move(request), engine, events));
   }
   if (!work.choices.empty()) return absl::OkStatus();
-  for (size_t sample = 0; sample < work.samples.size(); sample++) {
+  for (size_t sample = 0; sample < work.wanted; sample++) {
     if (work.samples[sample].has_value()) continue;
     engine::GenerationRequest request;
     request.prompt = work.prompt;
     request.sampling = grant_->job.entry.sampling;
     request.sample_index = static_cast<int32_t>(sample);
     request.stops = work.stops;
-    request.eos = model.eos;
+    request.eos = eos_;
     IHA_RETURN_IF_ERROR(SubmitOne(item, sample, std::move(request), engine, events));
   }
   return absl::OkStatus();
@@ -103,7 +108,8 @@ absl::Status ShardRun::SubmitOne(size_t item, size_t sample, engine::GenerationR
   return absl::OkStatus();
 }
 
-absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, ItemFinisher& finisher) {
+absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, engine::Engine& engine, EventQueue& events,
+                                ItemFinisher& finisher) {
   waiting_--;
   ItemWork& work = items_[done.item];
   if (!done.result.status.ok()) {
@@ -113,20 +119,16 @@ absl::Status ShardRun::OnSample(SampleDone done, JobTelemetry telemetry, ItemFin
   IHA_FAULT_POINT("worker.sample.done");
   if (!work.choices.empty()) {
     work.AddScore(done.sample, ScoreOf(done.result));
-    return work.complete() ? Finish(work, std::move(telemetry), finisher) : absl::OkStatus();
+  } else {
+    work.samples[done.sample] = Generation{.key = work.keys[done.sample],
+                                           .tokens = std::move(done.result.tokens),
+                                           .text = std::move(done.result.text),
+                                           .finish = done.result.finish,
+                                           .prompt_tokens = done.result.prompt_tokens};
+    work.fresh[done.sample] = true;
   }
-  work.samples[done.sample] = Generation{.key = work.keys[done.sample],
-                                         .tokens = std::move(done.result.tokens),
-                                         .text = std::move(done.result.text),
-                                         .finish = done.result.finish,
-                                         .prompt_tokens = done.result.prompt_tokens};
-  work.fresh[done.sample] = true;
   if (!work.complete()) return absl::OkStatus();
-  return Finish(work, std::move(telemetry), finisher);
-}
-
-absl::Status ShardRun::Finish(ItemWork& work, std::optional<JobTelemetry> telemetry, ItemFinisher& finisher) {
-  return finisher.Finish(grant_, benchmark_, std::move(work), std::move(telemetry));
+  return Proceed(done.item, std::move(telemetry), engine, events, finisher);
 }
 
 void ShardRun::Abandon(engine::Engine& engine) {

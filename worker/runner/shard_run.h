@@ -29,9 +29,10 @@ class ShardRun {
   absl::Status Start(WorkerApi& api, std::shared_ptr<const benchmarks::Benchmark> benchmark, const LoadedModel& model,
                      benchmarks::PromptEncoder& encoder, engine::Engine& engine, EventQueue& events,
                      ItemFinisher& finisher);
-  // Takes a sample in; with the last one the item is finished. An error fails the lease.
-  // `telemetry` goes along with that item.
-  absl::Status OnSample(SampleDone done, JobTelemetry telemetry, ItemFinisher& finisher);
+  // Takes a sample in; with the last one the item is finished, or asks for those that its open votes take. An error
+  // fails the lease. `telemetry` goes along with that item.
+  absl::Status OnSample(SampleDone done, JobTelemetry telemetry, engine::Engine& engine, EventQueue& events,
+                        ItemFinisher& finisher);
   // Stops generating; results that still arrive are ignored by the caller (the lease is gone).
   void Abandon(engine::Engine& engine);
 
@@ -45,14 +46,17 @@ class ShardRun {
 
  private:
   absl::Status FetchKnown(WorkerApi& api);
-  absl::Status Submit(size_t item, engine::Engine& engine, const LoadedModel& model, EventQueue& events);
+  // Finishes a complete item, submits what another still wants.
+  absl::Status Proceed(size_t item, std::optional<JobTelemetry> telemetry, engine::Engine& engine, EventQueue& events,
+                       ItemFinisher& finisher);
+  absl::Status Submit(size_t item, engine::Engine& engine, EventQueue& events);
   // One request, whose result comes back as that of `sample`, or of that choice.
   absl::Status SubmitOne(size_t item, size_t sample, engine::GenerationRequest request, engine::Engine& engine,
                          EventQueue& events);
-  absl::Status Finish(ItemWork& work, std::optional<JobTelemetry> telemetry, ItemFinisher& finisher);
 
   const std::shared_ptr<const LeaseGrant> grant_;
   std::shared_ptr<const benchmarks::Benchmark> benchmark_;
+  std::vector<int32_t> eos_;
   std::vector<ItemWork> items_;
   std::vector<engine::SequenceId> sequences_;
   int64_t waiting_ = 0;

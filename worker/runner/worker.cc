@@ -332,7 +332,7 @@ void Worker::Handle(SampleDone done) {
   ShardRun* run = Find(done.shard, done.fence);
   if (run == nullptr) return;  // the lease is gone; so is the need
   JobTelemetry telemetry = ledger_.Account(run->grant().job_id, engine::TelemetryOf(engine_->counters()));
-  const absl::Status status = run->OnSample(std::move(done), std::move(telemetry), *finisher_);
+  const absl::Status status = run->OnSample(std::move(done), std::move(telemetry), *engine_, events_, *finisher_);
   if (!status.ok()) Fail(*run, status);
 }
 
