@@ -120,6 +120,42 @@ TEST_F(SequentialRun, TheGateFollowsASweepOfAService) {
   EXPECT_TRUE(coordinator.AwaitLog("sweep " + ordered.substr(0, 16) + ": cancelled, 1 unfinished jobs"));
 }
 
+// Votes of a sequential gate stop, too: what all samples would say, from fewer; where a mean is asked for, all are
+// drawn.
+TEST_F(SequentialRun, VotesStopOnceTheyAreSettled) {
+  const auto run = [&](const std::string& db, const std::vector<std::string>& more) {
+    std::vector<std::string> argv = RunOf({"alpha"}, "q", db, db + ".out");
+    argv.insert(argv.end(), {"--samples", "8", "--limit", "60"});
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(argv);
+  };
+  const auto sweep_of = [&](const std::string& db) {
+    return Json::parse(Read(db + ".out/table.json"), nullptr, false).value("sweep", "");
+  };
+  ASSERT_EQ(run("votes.db", {"--metric", "maj@8", "--metric", "exact"}).exit.code, 0);
+  const RunResult bundle = RunProgram({"iha-eval", "export", "--baseline", sweep_of("votes.db") + "/alpha", "--db",
+                                       Path("votes.db"), "--out", Path("votes.json")});
+  ASSERT_EQ(bundle.exit.code, 0) << bundle.err;
+  const std::vector<std::string> gate = {
+      "--sequential-gate", Path("votes.json"), "--margin", "40", "--json", "--metric", "maj@8"};
+  std::vector<std::string> votes = gate, means = gate;
+  votes.insert(votes.end(), {"--metrics", "maj@8?metric=exact"});
+  means.insert(means.end(), {"--metric", "exact"});
+  const RunResult stopped = run("stopped.db", votes);
+  EXPECT_EQ(stopped.exit.code, 0) << stopped.err;
+  const Json json = Json::parse(stopped.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << stopped.out;
+  const int64_t used = json["items_used"];
+  EXPECT_EQ(json["vote_samples_planned"], 8 * used);
+  EXPECT_EQ(json["vote_samples"], 5 * used) << "greedy samples are all alike";
+  EXPECT_THAT(stopped.err, HasSubstr(fmt::format("their votes were settled by {} of {} samples", 5 * used, 8 * used)));
+  EXPECT_THAT(Read("stopped.db.out/table.md"), HasSubstr("stop_settled_votes"));
+  EXPECT_EQ(RunProgram({"iha-eval", "fsck", "--db", Path("stopped.db")}).exit.code, 0);
+  const RunResult all = run("means.db", means);
+  EXPECT_EQ(all.exit.code, 0) << all.err;
+  EXPECT_EQ(Json::parse(all.out, nullptr, false)["vote_samples_planned"], 0);
+}
+
 TEST_F(SequentialRun, RefusesBeforeAnythingIsStored) {
   Refuses(Run("alpha", "no.db", {"--limit", "500"}), 3, "items: candidate 500, baseline 600");
   Refuses(Run("alpha", "no.db", {"--model", Path("beta")}), 3, "--sequential-gate: 2 models; expected one");

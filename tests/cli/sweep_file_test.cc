@@ -23,7 +23,7 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
     "models": ["a", {"name": "b", "weights_digest": "00"}],
     "benchmarks": ["gsm8k?samples=3&fewshot=2",
                    {"spec": "gsm8k?samples=3", "samples": 5, "temperature": 0.5, "seed": 18446744073709551615,
-                    "limit": 7, "metrics": ["gsm8k.robust"]}],
+                    "limit": 7, "metrics": ["gsm8k.robust"], "stop_settled_votes": true}],
     "numerics": {"backend": "fake"}, "run_tag": "t", "max_attempts": 2, "shard_tokens": 99,
     "item_order": 18446744073709551615
   })",
@@ -40,6 +40,8 @@ TEST(SweepFile, FieldsOverrideTheSpecTextAndTheBenchmark) {
   EXPECT_EQ(spec->entries[1].sampling.seed, UINT64_MAX);
   EXPECT_EQ(spec->entries[1].limit, 7);
   EXPECT_EQ(spec->entries[1].metrics, std::vector<std::string>{"gsm8k.robust"});
+  EXPECT_FALSE(spec->entries[0].stop_settled_votes);
+  EXPECT_TRUE(spec->entries[1].stop_settled_votes);
   EXPECT_EQ(spec->numerics.backend, "fake");
   EXPECT_EQ(spec->run_tag, "t");
   EXPECT_EQ(spec->max_attempts, 2);

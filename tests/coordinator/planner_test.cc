@@ -222,6 +222,7 @@ TEST(SpecJson, RoundTripsEveryField) {
   spec.entries[0].sampling = {
       .temperature = 0.6, .top_p = 0.95, .top_k = 20, .samples = 3, .seed = ~uint64_t{0}, .max_new_tokens = 17};
   spec.entries[0].metrics = {"sim.any"};
+  spec.entries[0].stop_settled_votes = true;
   spec.numerics = {"torch", "bf16", "bf16", "bf16"};
   spec.run_tag = "tag \"with\" \\ and \xc3\xa9";
   spec.max_attempts = 7;

@@ -92,7 +92,7 @@ absl::StatusOr<SimWork> DoSimWork(const LeaseGrant& grant, int64_t item, const S
   const auto grades =
       benchmark->Grade(item, texts, benchmarks::BaseMetrics(benchmark->info(), grant.job.entry.metrics));
   for (size_t s = 0; s < texts.size(); ++s) work.item.samples[s].grades = grades[s];
-  IHA_ASSIGN_OR_RETURN(work.item.values, benchmarks::ItemValues(grant.job.entry.metrics, grades));
+  IHA_ASSIGN_OR_RETURN(work.item.values, benchmarks::EntryValues(grant.job.entry, grades));
   return work;
 }
 

@@ -64,6 +64,30 @@ TEST(SequentialGate, StopsOnceTheVerdictIsCertain) {
   EXPECT_LT(better.used, same.used);
 }
 
+// Votes of 16 that 9 samples settle; an item without samples had no vote to stop.
+TEST(SequentialGate, SaysWhatSettledVotesTook) {
+  const GateRun baseline = RunOf(1000, Half, 2);
+  GateRun candidate = RunOf(1000, Half, 2);
+  GateEntry& votes = candidate.entries[1];
+  votes.stop_settled_votes = true;
+  for (GateItem& item : votes.items) item.samples = item.index % 10 == 0 ? 0 : 9;
+  GateRun other = baseline;
+  for (GateRun* run : {&candidate, &other}) run->entries[1].sampling.samples = 16;
+  const SequentialReport report = Walked(candidate, other, {.gate = {.margin = 0.05}});
+  EXPECT_EQ(report.verdict, Verdict::kPass);
+  const int64_t used = report.metrics[1].used, voted = report.vote_samples / 9;
+  EXPECT_EQ(report.vote_samples, 9 * voted);
+  EXPECT_EQ(report.vote_samples_planned, 16 * voted);
+  EXPECT_LT(voted, used);
+  EXPECT_GT(voted, used * 8 / 10);
+  EXPECT_THAT(report.reason,
+              HasSubstr(fmt::format("; their votes were settled by {} of {} samples", 9 * voted, 16 * voted)));
+  const auto json = nlohmann::json::parse(RenderSequentialJson(report), nullptr, false);
+  EXPECT_EQ(json["vote_samples"], 9 * voted);
+  EXPECT_EQ(json["vote_samples_planned"], 16 * voted);
+  EXPECT_EQ(Walked(baseline, baseline).vote_samples_planned, 0);
+}
+
 TEST(SequentialGate, EndsAtTheFirstItemThatIsMissing) {
   const GateRun baseline = RunOf(1000, Half);
   const SequentialReport none = Walked(RunOf(1000, [](int) { return -1; }), baseline);

@@ -99,6 +99,12 @@ TEST(BuildTable, AStoppedSweepShowsNoMeanOfAPart) {
   EXPECT_EQ(part.scored, 2);
   EXPECT_THAT(table->notes, Contains(HasSubstr("random order of seed 7")));
   EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("100.00")));
+  // Nor is one of votes that stopped early, which took samples that depend on what they hold.
+  for (JobRows& job : snapshot.jobs) job.spec.entry.stop_settled_votes = true;
+  const auto votes = BuildTable(snapshot, {});
+  ASSERT_TRUE(votes.ok()) << votes.status();
+  EXPECT_TRUE(votes->rows[0].cells[0].cell.complete());
+  EXPECT_FALSE(votes->rows[0].cells[0].cell.value.has_value());
 }
 
 // Target "benchmark": greedy grades of the whole list are the answer; of a part they are a sample without replacement.

@@ -44,6 +44,49 @@ TEST(ItemValues, MeanVoteAndPassAtK) {
   EXPECT_EQ((*values)[6].metric, "pass@9?metric=gsm8k.strict_match");
 }
 
+SweepEntry VotesOf(int32_t samples, const std::vector<std::string>& metrics) {
+  SweepEntry entry;
+  entry.sampling.samples = samples;
+  entry.metrics = metrics;
+  entry.stop_settled_votes = true;
+  return entry;
+}
+
+TEST(SettledVotes, TakeAsManySamplesAsTheMostOpenOne) {
+  const std::string maj = "maj@7?metric=gsm8k.strict_match", by_text = maj + "&rule=lm_eval";
+  SweepEntry entry = VotesOf(7, {maj, by_text});
+  std::vector<std::vector<SampleGrade>> grades;
+  EXPECT_EQ(*SamplesWanted(entry, grades), 4);
+  grades = {{Grade("1,000", true, true, 0)}, {Grade("1000", true, true, 0)}, {Grade("1,000", true, true, 0)}};
+  EXPECT_EQ(*SamplesWanted(entry, grades), 4);
+  grades.push_back({Grade("1,000", true, true, 0)});
+  EXPECT_EQ(*SamplesWanted(VotesOf(7, {maj}), grades), 4);
+  EXPECT_EQ(*SamplesWanted(entry, grades), 4) << "two texts of one worth";
+  grades[1] = {Grade("1000", false, true, 0)};  // a text of its own, and another worth
+  EXPECT_EQ(*SamplesWanted(VotesOf(7, {maj}), grades), 4);
+  EXPECT_EQ(*SamplesWanted(entry, grades), 5);
+  EXPECT_EQ(EntryValues(entry, grades)->at(0).score, (Score{1, 1}));
+  EXPECT_EQ(EntryValues(entry, grades)->at(1).unscored, Unscored::kUndefined);
+  grades.push_back({Grade("1,000", true, true, 0)});
+  grades.push_back({Grade("[invalid]", false, false)});
+  EXPECT_EQ(*SamplesWanted(entry, grades), 5) << "what lies behind counts no more";
+  EXPECT_EQ(EntryValues(entry, grades)->at(1).score, (Score{1, 1}));
+  entry.stop_settled_votes = false;
+  EXPECT_EQ(*SamplesWanted(entry, grades), 7);
+  EXPECT_EQ(EntryValues(entry, grades)->at(0).unscored, Unscored::kUndefined);
+}
+
+// It makes the item unscored, whatever the vote would be: that is known once all samples are there.
+TEST(SettledVotes, ASampleWithoutAGradeTakesThemAll) {
+  const SweepEntry entry = VotesOf(5, {"maj@5?metric=gsm8k.strict_match"});
+  SampleGrade broken = Grade("", false, false);
+  broken.unscored = Unscored::kGraderError;
+  const SampleGrade seven = Grade("7", true, true, 0);
+  EXPECT_EQ(*SamplesWanted(entry, {{seven}, {seven}, {seven}, {broken}}), 3);
+  EXPECT_EQ(*SamplesWanted(entry, {{seven}, {broken}, {seven}, {seven}}), 5);
+  EXPECT_FALSE(SamplesWanted(entry, {{}, {}, {}}).ok());
+}
+
 // Rows that were stored before groups were: their values must stay what they are, or fsck would call them damaged.
 TEST(ItemValues, AnswersWithoutGroupsAreComparedByTheirMetric) {
   const std::vector<std::vector<SampleGrade>> grades = {

@@ -175,6 +175,98 @@ TEST(Vote, RefusesAtOnce) {
   EXPECT_EQ(Vote(VoteRule::kNsTieMean, 200000, ballots).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Every sequence of k samples, walked as a tree: what can still come decides whether a vote is settled.
+class Continuations {
+ public:
+  Continuations(VoteRule rule, int64_t k) : rule_(rule), k_(k) {}
+
+  struct Known {
+    std::vector<Rational> values;  // that all k samples can have
+    int64_t distance = 0;          // fewest samples until only one is left
+  };
+  Known Walk() {
+    Known known;
+    const auto left = k_ - static_cast<int64_t>(ballots_.size());
+    if (left == 0) {
+      known.values = {Vote(rule_, k_, ballots_)->value};
+    } else {
+      known = WalkOn(left);
+    }
+    Check(known);
+    return known;
+  }
+  int64_t seen() const { return seen_; }
+
+ private:
+  Known WalkOn(int64_t left) {
+    static const std::vector<Ballot> kAnswers = {Vote1("p", true),         Vote1("q", true),
+                                                 Vote1("x", false),        Vote1("y", false),
+                                                 {"h", "h", true, {1, 2}}, {"[invalid]", "", false, {0, 1}}};
+    Known known;
+    known.distance = left;
+    for (const Ballot& answer : kAnswers) {
+      ballots_.push_back(answer);
+      const Known after = Walk();
+      ballots_.pop_back();
+      known.distance = std::min(known.distance, after.distance + 1);
+      for (const Rational& value : after.values) {
+        if (std::find(known.values.begin(), known.values.end(), value) == known.values.end()) {
+          known.values.push_back(value);
+        }
+      }
+    }
+    if (known.values.size() == 1) known.distance = 0;
+    return known;
+  }
+  void Check(const Known& known) {
+    ++seen_;
+    const int64_t open = SamplesToSettle(rule_, k_, ballots_);
+    if (rule_ == VoteRule::kNsTieMean) {
+      ASSERT_EQ(open, known.distance) << Text();
+    } else {
+      ASSERT_GE(open, known.distance) << Text();
+    }
+    if (open > 0) return;
+    ASSERT_EQ(known.values.size(), 1u) << Text();
+    const auto n = static_cast<int64_t>(ballots_.size());
+    ASSERT_EQ(Vote(rule_, n, ballots_)->value, known.values[0]) << Text();
+  }
+  std::string Text() const {
+    std::string text = fmt::format("{} k={}:", NameOf(rule_), k_);
+    for (const Ballot& ballot : ballots_) text += " " + ballot.raw;
+    return text;
+  }
+
+  const VoteRule rule_;
+  const int64_t k_;
+  std::vector<Ballot> ballots_;
+  int64_t seen_ = 0;
+};
+
+TEST(SamplesToSettle, IsWhatEveryContinuationShows) {
+  for (const VoteRule rule : {VoteRule::kNsTieMean, VoteRule::kFirstSeen, VoteRule::kLmEval}) {
+    for (int64_t k = 1; k <= 6; ++k) {
+      Continuations all(rule, k);
+      all.Walk();
+      EXPECT_GE(all.seen(), 1 << k);
+    }
+  }
+}
+
+TEST(SamplesToSettle, AMajorityOfSixteenTakesNineAtLeast) {
+  std::vector<Ballot> ballots;
+  for (int64_t n = 0; n < 9; ++n) {
+    EXPECT_EQ(SamplesToSettle(VoteRule::kNsTieMean, 16, ballots), 9 - n);
+    ballots.push_back(Vote1("a", true));
+  }
+  EXPECT_EQ(SamplesToSettle(VoteRule::kNsTieMean, 16, ballots), 0);
+  // A lead of seven with seven left can end in a tie.
+  ballots[0] = Vote1("b", false);
+  EXPECT_EQ(SamplesToSettle(VoteRule::kNsTieMean, 16, ballots), 1);
+  ballots[0] = Vote1("b", true);
+  EXPECT_EQ(SamplesToSettle(VoteRule::kNsTieMean, 16, ballots), 0) << "whichever of them leads, it is right";
+}
+
 // Equivalence is not transitive: a group is worth what its first sample is, whatever its others would be.
 TEST(Vote, AGroupIsWorthItsRepresentative) {
   const std::vector<Ballot> ballots = {{"1/3", "g", true, {1, 1}}, {"0.3334", "g", true, {0, 1}}, Vote1("7", false)};

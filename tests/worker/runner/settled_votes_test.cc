@@ -1,0 +1,124 @@
+// Votes that stop once they are settled: what a worker draws then is the beginning of what it draws without, its
+// verdicts are those of all samples, and it draws no sample too many.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/file.h"
+#include "coordinator/store/invariants.h"
+#include "tests/support/temp_dir.h"
+#include "tests/worker/runner/world.h"
+#include "worker/runner/checkpoint_source.h"
+
+namespace iha::worker {
+namespace {
+
+constexpr int32_t kSamples = 9;
+constexpr int64_t kQuestions = 40;
+
+class SettledVotes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MakeModel(dir_.File("models/alpha"));
+    std::string rows;
+    for (int64_t i = 0; i < kQuestions; i++) {
+      rows += fmt::format("{{\"question\": \"item {}\", \"answer\": \"a\"}}\n", i);
+    }
+    ASSERT_TRUE(WriteFileAtomic(dir_.File("q.jsonl"), rows).ok());
+  }
+  // One token an answer: some agree, some don't.
+  SweepSpec Votes(bool stop) const {
+    SweepSpec spec = DemoSweep("alpha");
+    SweepEntry& entry = spec.entries[0];
+    entry.benchmark.name = "jsonl:" + dir_.File("q.jsonl");
+    entry.sampling.temperature = 1.0;
+    entry.sampling.samples = kSamples;
+    entry.sampling.max_new_tokens = 1;
+    entry.limit.reset();
+    entry.metrics = {"maj@9", "maj@9?rule=first_seen"};
+    entry.stop_settled_votes = stop;
+    spec.item_order = 7;
+    return spec;
+  }
+  std::vector<ItemResult> Run(World& world, bool stop) {
+    world.Submit(Votes(stop));
+    CheckpointSource models(RootAt(dir_.File("models")));
+    WorkerOptions options = OptionsFor("w");
+    options.max_leases = 8;
+    Worker worker(*world.api, models, world.clock, options);
+    const absl::Status status = worker.Run();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(world.Progress().state, "done");
+    return ItemsOf(world);
+  }
+  static std::vector<ItemResult> ItemsOf(World& world) {
+    std::vector<ItemResult> items;
+    const absl::Status read = world.store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+      const auto jobs = txn.Jobs(world.sweep);
+      if (!jobs.ok()) return jobs.status();
+      for (int64_t i = 0; i < kQuestions; i++) {
+        auto item = txn.LoadItem(jobs->at(0).id, i);
+        if (!item.ok()) return item.status();
+        if (item->has_value()) items.push_back(**std::move(item));
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(read.ok()) << read;
+    return items;
+  }
+  static void ExpectSettled(const ItemResult& stopped, const ItemResult& all) {
+    ASSERT_EQ(all.samples.size(), static_cast<size_t>(kSamples));
+    ASSERT_LE(stopped.samples.size(), all.samples.size());
+    for (size_t s = 0; s < stopped.samples.size(); s++) EXPECT_EQ(stopped.samples[s], all.samples[s]);
+    ASSERT_EQ(stopped.values.size(), all.values.size());
+    for (size_t m = 0; m < all.values.size(); m++) {
+      EXPECT_EQ(stopped.values[m].unscored, Unscored::kScored);
+      EXPECT_EQ(stopped.values[m].score, all.values[m].score);
+    }
+  }
+
+  iha::testing::TempDir dir_;
+};
+
+TEST_F(SettledVotes, AreThoseOfAllSamples) {
+  World all_world, world;
+  const std::vector<ItemResult> all = Run(all_world, false), stopped = Run(world, true);
+  ASSERT_EQ(all.size(), static_cast<size_t>(kQuestions));
+  ASSERT_EQ(stopped.size(), all.size());
+  std::map<size_t, int> lengths;
+  int64_t drawn = 0;
+  for (size_t i = 0; i < all.size(); i++) {
+    ExpectSettled(stopped[i], all[i]);
+    lengths[stopped[i].samples.size()]++;
+    drawn += static_cast<int64_t>(stopped[i].samples.size());
+  }
+  EXPECT_GT(lengths.size(), 2u) << "settled at once, later, and not before the end";
+  EXPECT_LT(drawn, kQuestions * kSamples);
+  // Nothing was drawn that is not part of an item.
+  int64_t stored = 0;
+  const absl::Status read = world.store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+    for (const ItemResult& item : all) {
+      for (const SampleResult& sample : item.samples) {
+        const auto generation = txn.FindGeneration(sample.generation);
+        if (!generation.ok()) return generation.status();
+        stored += generation->has_value() ? 1 : 0;
+      }
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_EQ(stored, drawn);
+  EXPECT_TRUE(CheckInvariants(*world.store, &benchmarks::EntryValues)->empty());
+}
+
+// Samples that are known from an earlier sweep count as drawn, and those behind the settled vote are left out.
+TEST_F(SettledVotes, DoNotDependOnWhatIsKnownAlready) {
+  World world, fresh;
+  const std::vector<ItemResult> all = Run(world, false), stopped = Run(world, true);
+  EXPECT_EQ(stopped, Run(fresh, true));
+  ASSERT_EQ(stopped.size(), all.size());
+  for (size_t i = 0; i < all.size(); i++) ExpectSettled(stopped[i], all[i]);
+}
+
+}  // namespace
+}  // namespace iha::worker
