@@ -54,15 +54,17 @@ Json CellJson(const TableCell& cell, const Column& column) {
 Json EntryJson(const JobSpec& job) {
   Json options = Json::object();
   for (const auto& [key, value] : job.entry.benchmark.options) options[key] = value;
-  return {{"benchmark", job.entry.benchmark.name},
-          {"options", options},
-          {"benchmark_version", job.benchmark_version},
-          {"grader_version", job.grader_version},
-          {"items", job.items},
-          {"sampling", SamplingJson(job.entry.sampling)},
-          {"metrics", job.entry.metrics},
-          {"data_digest", job.data_digest.Hex()},
-          {"prompt_digest", job.prompt_digest.Hex()}};
+  Json json = {{"benchmark", job.entry.benchmark.name},
+               {"options", options},
+               {"benchmark_version", job.benchmark_version},
+               {"grader_version", job.grader_version},
+               {"items", job.items},
+               {"sampling", SamplingJson(job.entry.sampling)},
+               {"metrics", job.entry.metrics},
+               {"data_digest", job.data_digest.Hex()},
+               {"prompt_digest", job.prompt_digest.Hex()}};
+  if (job.entry.stop_settled_votes) json["stop_settled_votes"] = true;
+  return json;
 }
 
 // [a][b]: null where a row has no rank.

@@ -136,7 +136,13 @@ absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchm
     const auto at = std::find_if(stored.begin(), stored.end(), of_sample);
     if (at != stored.end()) texts[s] = at->text;
   }
-  return GradeItem(job, benchmark, texts, result);
+  IHA_RETURN_IF_ERROR(GradeItem(job, benchmark, texts, result));
+  std::vector<std::vector<SampleGrade>> grades;
+  for (const SampleResult& sample : result.samples) grades.push_back(sample.grades);
+  IHA_ASSIGN_OR_RETURN(const int64_t wanted, benchmarks::SamplesWanted(job.entry, grades));
+  if (static_cast<size_t>(wanted) == result.samples.size()) return absl::OkStatus();
+  return Internal("item {}: by texts that were stored before, its votes take {} samples; it has {}", result.index, wanted,
+                  result.samples.size());
 }
 
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,
