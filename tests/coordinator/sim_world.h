@@ -70,9 +70,9 @@ struct SimWork {
   ItemResult item;
 };
 struct SimWorkOptions {
-  std::string text;      // "" = sample k of item i is right iff i + k is even
-  std::string variant;   // not empty: a worker whose keys and texts differ (broken determinism)
-  int32_t samples = -1;  // fewer or more than asked for
+  std::string text = {};     // "" = sample k of item i is right iff i + k is even
+  std::string variant = {};  // not empty: a worker whose keys and texts differ (broken determinism)
+  int32_t samples = -1;      // fewer or more than asked for
 };
 absl::StatusOr<SimWork> DoSimWork(const LeaseGrant& grant, int64_t item, const SimWorkOptions& options = {});
 
