@@ -169,20 +169,14 @@ Digest PromptDigest(const Benchmark& benchmark, int64_t items);
 absl::StatusOr<std::vector<ItemValue>> ItemValues(const std::vector<std::string>& metrics,
                                                   const std::vector<std::vector<SampleGrade>>& grades);
 
-// ItemValues of entry.metrics. Where the entry stops settled votes, `grades` of fewer samples than planned give a
-// settled vote the value that all would give; its winner, tie and invalid are those of the samples there are.
+// Of entry.metrics. Where it stops settled votes, fewer `grades` than samples give a settled vote the value that all
+// would give; its winner, tie and invalid are of those there are.
 absl::StatusOr<std::vector<ItemValue>> EntryValues(const SweepEntry& entry,
                                                    const std::vector<std::vector<SampleGrade>>& grades);
-
-// How many samples an item takes, as far as the grades of its first ones tell: all of the entry's; where it stops
-// settled votes, the fewest after which all may be settled: grades.size() or less when they are. Depends on nothing
-// behind the samples it counts. All are taken where a sample among them could not be scored. Pure; worker and
-// coordinator go by it. InvalidArgument: as ItemValues.
+// How many samples an item takes, as the grades of its first ones tell: all; where it stops settled votes, the fewest
+// after which they may be settled (at most grades.size(): they are), all if one of those has no score.
 absl::StatusOr<int64_t> SamplesWanted(const SweepEntry& entry, const std::vector<std::vector<SampleGrade>>& grades);
-
-// Whether the entry may stop settled votes: OK where it has two samples or more and every metric is a vote over all of
-// them. InvalidArgument says what needs every sample.
-absl::Status CheckVotesOnly(const SweepEntry& entry);
+absl::Status CheckVotesOnly(const SweepEntry& entry);  // InvalidArgument: it may not stop, some metric needs all
 
 // What one of `metrics` (as ResolveMetrics gives them) takes: the base metric, and the samples without which it is
 // undefined.

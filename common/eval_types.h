@@ -47,9 +47,7 @@ struct SweepEntry {
   SamplingParams sampling;
   std::optional<int64_t> limit;      // first N items; absent = all
   std::vector<std::string> metrics;  // "gsm8k.strict_match", "maj@5?metric=gsm8k.robust", "gsm8k.robust" (mean = P@1)
-  // An item's samples end once no vote can change: only with an item_order, and where every metric is a vote over all
-  // k.
-  bool stop_settled_votes = false;
+  bool stop_settled_votes = false;   // an item's samples end once no vote can change; item_order, maj@samples only
   bool operator==(const SweepEntry&) const = default;
 };
 
@@ -92,9 +90,8 @@ struct ItemRange {
 enum class FinishReason { kUnspecified = 0, kEos, kStop, kLength };  // only these are stored; cancelled work is not
 const char* NameOf(FinishReason reason);                             // "eos", "stop", "length"
 
-// Content-addressed. Timing never enters it.
-// Scores of an item's choices are stored as one, too: `tokens` are those that were scored, choice after choice; `text`
-// is that of scoring/choice_scores.h, `prompt_tokens` counts the prompt once, `finish` is kEos: nothing cuts them.
+// Content-addressed; no timing. Scores of an item's choices are one, too: `tokens` are those scored, choice after
+// choice; `text` is that of scoring/choice_scores.h, `prompt_tokens` counts the prompt once, `finish` is kEos: no cut.
 struct Generation {
   GenKey key;
   std::vector<int32_t> tokens;  // every token drawn, eos and the tokens that completed a stop string included
