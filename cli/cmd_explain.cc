@@ -136,6 +136,8 @@ absl::Status AddResult(const coordinator::ItemStory& story, const benchmarks::Be
       out.contains("choices") ? out["choices"].get<std::vector<std::string>>() : std::vector<std::string>();
   out["item_id"] = item.item_id;
   out["item_hash"] = story.item_hash.Hex();
+  const SweepEntry& entry = story.job.spec.entry;
+  if (entry.stop_settled_votes) out["votes_settled"] = {{"by", samples}, {"of", entry.sampling.samples}};
   out["samples"] = Json::array();
   for (size_t s = 0; s < item.samples.size(); s++) {
     if (flags.sample.has_value() && *flags.sample != static_cast<int64_t>(s)) continue;

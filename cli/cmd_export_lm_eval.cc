@@ -18,6 +18,7 @@
 #include "coordinator/store/snapshot_reader.h"
 #include "coordinator/store/sqlite_store.h"
 #include "reports/aggregate.h"
+#include "reports/gate_run.h"
 #include "reports/lm_eval.h"
 #include "reports/table.h"
 
@@ -292,6 +293,7 @@ absl::Status Export(const Flags& flags, const std::string& data_root) {
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(*store, sweep, kVersion));
+  IHA_RETURN_IF_ERROR(reports::CheckUnstopped(snapshot.spec.item_order, "the sweep", "export one without"));
   const std::vector<std::string> tasks = TaskNames(snapshot.spec);
   std::vector<OpenEntry> open(tasks.size());
   if (flags.prompts) {

@@ -145,6 +145,7 @@ absl::Status ExportBaseline(const ExportFlags& flags) {
   }
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(reports::GateRun run, ReadStoredRun(*store, name));
+  IHA_RETURN_IF_ERROR(CheckBaseline(run));
   IHA_RETURN_IF_ERROR(CheckWhole(run));
   reports::FixMargins(run, flags.rule);
   const std::string text = reports::RenderBaseline(run, flags.rule);

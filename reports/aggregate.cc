@@ -153,6 +153,7 @@ std::vector<Cell> CellsOf(const JobRows& job, std::optional<int64_t> list_items)
     if (!job.sequential || (cell.complete() && !job.spec.entry.stop_settled_votes)) continue;
     cell.value.reset();
     cell.interval.reset();
+    cell.tie_rate = {};
   }
   return cells;
 }

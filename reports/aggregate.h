@@ -36,7 +36,7 @@ struct Cell {
   // In [0, 1]; absent: nothing finished, undefined for this sweep, or a part of a sequential one, or of settled votes.
   std::optional<scoring::Rational> value;
   std::optional<scoring::Interval> interval;  // absent without a value, and where the target's can't be told
-  scoring::Rational tie_rate;                 // votes: mean probability that leaders tie
+  scoring::Rational tie_rate;                 // votes: mean probability that leaders tie; 0 without a value
   int64_t samples = 0;                        // samples of the finished items
   int64_t invalid = 0;                        // samples without an extractable answer (votes only)
   int64_t truncated = 0;                      // samples that ended by max_new_tokens

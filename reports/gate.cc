@@ -176,11 +176,7 @@ absl::StatusOr<GateReport> EvaluateGate(const GateRun& candidate, const GateRun&
                     .candidate = WithoutEntries(candidate),
                     .baseline = WithoutEntries(baseline),
                     .notes = {}};
-  if (candidate.item_order.has_value()) {
-    return FailedPrecondition(
-        "the candidate's sweep has an item_order: it may be stopped by what it shows, so that only the sequential "
-        "verdict holds; give --sequential");
-  }
+  IHA_RETURN_IF_ERROR(CheckUnstopped(candidate.item_order, "the candidate's sweep", "give --sequential"));
   IHA_ASSIGN_OR_RETURN(const std::vector<PairedMetric> pairs,
                        PairMetrics(candidate, baseline, options.metrics, report.notes));
   const std::vector<NamedEntry> named = Named(baseline);

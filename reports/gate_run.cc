@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "benchmarks/scoring/stats_paired.h"
+#include "common/errors.h"
 
 namespace iha::reports {
 
@@ -34,6 +35,14 @@ std::vector<NamedEntry> Named(const GateRun& run) {
     named.push_back(Named(entry.benchmark, entry.sampling, {"items", items}, std::move(metrics)));
   }
   return named;
+}
+
+absl::Status CheckUnstopped(const std::optional<uint64_t>& item_order, const std::string& sweep,
+                            const std::string& advice) {
+  if (!item_order.has_value()) return absl::OkStatus();
+  return FailedPrecondition(
+      "{} has an item_order: it may be stopped by what it shows, so that only the sequential verdict holds; {}", sweep,
+      advice);
 }
 
 }  // namespace iha::reports

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/eval_types.h"
 #include "reports/entry_names.h"
 
@@ -77,5 +78,10 @@ void FixMargins(GateRun& baseline, const MarginRule& rule);
 
 // The run's entries and their metrics by name, see entry_names.h.
 std::vector<NamedEntry> Named(const GateRun& run);
+
+// FailedPrecondition: `sweep` has an `item_order`, so that what is there depends on what it showed (items end with the
+// verdict, samples with their votes), and only the sequential gate's verdict holds. `advice` ends the message.
+absl::Status CheckUnstopped(const std::optional<uint64_t>& item_order, const std::string& sweep,
+                            const std::string& advice);
 
 }  // namespace iha::reports

@@ -225,13 +225,21 @@ absl::Status AppendImported(Table& table, const std::vector<ImportedRow>& import
   return absl::OkStatus();
 }
 
-std::vector<std::string> OrderNote(const SweepSpec& spec) {
+std::vector<std::string> OrderNotes(const SweepSpec& spec) {
   if (!spec.item_order.has_value()) return {};
-  return {
+  std::vector<std::string> notes = {
       fmt::format("sequential: items run in the random order of seed {}; what is unfinished or was stopped early has "
                   "no value here: "
                   "iha-eval gate --sequential",
                   *spec.item_order)};
+  for (const SweepEntry& entry : spec.entries) {
+    if (!entry.stop_settled_votes) continue;
+    notes.push_back(
+        fmt::format("{}: an item's samples end once its votes are settled, after {} at most; no value here, whether "
+                    "items are missing or not",
+                    entry.benchmark.name, entry.sampling.samples));
+  }
+  return notes;
 }
 
 absl::Status Complete(Table& table, const TableOptions& options) {
@@ -323,7 +331,7 @@ absl::StatusOr<Table> BuildTable(const Snapshot& snapshot, const TableOptions& o
   if (options.list_items.has_value()) {
     for (std::string& note : TargetNotes(table)) table.notes.push_back(std::move(note));
   }
-  for (std::string& note : OrderNote(snapshot.spec)) table.notes.push_back(std::move(note));
+  for (std::string& note : OrderNotes(snapshot.spec)) table.notes.push_back(std::move(note));
   AddNotes(table);
   for (std::string& note : RulerNotes(table)) table.notes.push_back(std::move(note));
   return table;

@@ -188,6 +188,9 @@ absl::StatusOr<Comparison> CompareRuns(coordinator::Store& store, const RunName&
   Comparison out;
   IHA_ASSIGN_OR_RETURN(out.a, ReadStoredRun(store, a));
   IHA_ASSIGN_OR_RETURN(out.b, ReadStoredRun(store, b));
+  const std::string advice = "explain shows the texts of an item";
+  IHA_RETURN_IF_ERROR(reports::CheckUnstopped(out.a.item_order, "A's sweep", advice));
+  IHA_RETURN_IF_ERROR(reports::CheckUnstopped(out.b.item_order, "B's sweep", advice));
   IHA_ASSIGN_OR_RETURN(const auto pairs, reports::PairMetrics(out.b, out.a, options.metrics, out.notes));
   const std::vector<reports::NamedEntry> named = reports::Named(out.a);
   const std::vector<std::string> entries = reports::EntryNames(named);

@@ -68,7 +68,7 @@ struct CompareOptions {
   std::string data_root;
 };
 
-// FailedPrecondition: not comparable (as EvaluateGate); NotFound, DataLoss as stored_run.h.
+// FailedPrecondition: not comparable (as EvaluateGate), run for a sequential gate; NotFound, DataLoss as stored_run.h.
 absl::StatusOr<Comparison> CompareRuns(coordinator::Store& store, const RunName& a, const RunName& b,
                                        const CompareOptions& options);
 

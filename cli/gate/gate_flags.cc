@@ -60,6 +60,10 @@ absl::StatusOr<std::optional<double>> MarginOf(const GateFlags& flags) {
   return points / 100.0;
 }
 
+absl::Status CheckBaseline(const reports::GateRun& run) {
+  return reports::CheckUnstopped(run.item_order, "the baseline's sweep", "take one without an item_order");
+}
+
 absl::StatusOr<reports::GateRun> ReadGateBaseline(const GateFlags& flags, const std::string& flag,
                                                   coordinator::Store& store) {
   if (IsFile(flags.baseline)) {
@@ -69,6 +73,7 @@ absl::StatusOr<reports::GateRun> ReadGateBaseline(const GateFlags& flags, const 
   }
   IHA_ASSIGN_OR_RETURN(const RunName name, ParseRunName(flags.baseline, flag + " (no file of that name)"));
   IHA_ASSIGN_OR_RETURN(reports::GateRun run, ReadStoredRun(store, name));
+  IHA_RETURN_IF_ERROR(CheckBaseline(run));
   reports::FixMargins(run, flags.rule);
   return run;
 }

@@ -34,8 +34,11 @@ void AddGateFlags(CLI::App& app, GateFlags& flags);
 // --margin in parts of 1; absent for auto. InvalidArgument names the flag.
 absl::StatusOr<std::optional<double>> MarginOf(const GateFlags& flags);
 
-// The baseline with its margins. `flag`: what named it, for messages. Errors: those of ParseBaseline, ParseRunName and
-// ReadStoredRun.
+// FailedPrecondition: a run that a sequential gate may have stopped is no baseline.
+absl::Status CheckBaseline(const reports::GateRun& run);
+
+// The baseline with its margins. `flag`: what named it, for messages. Errors: those of ParseBaseline, ParseRunName,
+// ReadStoredRun and CheckBaseline.
 absl::StatusOr<reports::GateRun> ReadGateBaseline(const GateFlags& flags, const std::string& flag,
                                                   coordinator::Store& store);
 

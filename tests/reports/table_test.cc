@@ -100,11 +100,20 @@ TEST(BuildTable, AStoppedSweepShowsNoMeanOfAPart) {
   EXPECT_THAT(table->notes, Contains(HasSubstr("random order of seed 7")));
   EXPECT_THAT(RenderMarkdown(*table), Not(HasSubstr("100.00")));
   // Nor is one of votes that stopped early, which took samples that depend on what they hold.
-  for (JobRows& job : snapshot.jobs) job.spec.entry.stop_settled_votes = true;
+  snapshot.spec.entries[0].stop_settled_votes = true;
+  for (JobRows& job : snapshot.jobs) {
+    job.spec.entry.stop_settled_votes = true;
+    for (ItemRow& item : job.items) item.values[0].tie = {1, 1};
+  }
   const auto votes = BuildTable(snapshot, {});
   ASSERT_TRUE(votes.ok()) << votes.status();
-  EXPECT_TRUE(votes->rows[0].cells[0].cell.complete());
-  EXPECT_FALSE(votes->rows[0].cells[0].cell.value.has_value());
+  const Cell& settled = votes->rows[0].cells[0].cell;
+  EXPECT_EQ(settled.scored, settled.planned);
+  EXPECT_FALSE(settled.value.has_value());
+  EXPECT_FALSE(settled.complete());
+  EXPECT_EQ(settled.tie_rate, scoring::Rational());
+  EXPECT_THAT(votes->notes, Contains(HasSubstr("samples end once its votes are settled, after 1 at most")));
+  EXPECT_THAT(RenderMarkdown(*votes), Not(HasSubstr("incomplete")));
 }
 
 // Target "benchmark": greedy grades of the whole list are the answer; of a part they are a sample without replacement.

@@ -23,7 +23,8 @@ struct SampleDone {
 struct ItemCommitted {
   ShardId shard{};
   Fence fence;
-  absl::Status outcome;  // OK, AlreadyExists: fine. Aborted, FailedPrecondition: the lease is over
+  // OK, AlreadyExists: fine. Aborted, FailedPrecondition: the lease is over. OutOfRange: as RegradeFrom says.
+  absl::Status outcome;
   bool shard_done = false;
 };
 

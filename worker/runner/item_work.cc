@@ -141,8 +141,9 @@ absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchm
   for (const SampleResult& sample : result.samples) grades.push_back(sample.grades);
   IHA_ASSIGN_OR_RETURN(const int64_t wanted, benchmarks::SamplesWanted(job.entry, grades));
   if (static_cast<size_t>(wanted) == result.samples.size()) return absl::OkStatus();
-  return Internal("item {}: by texts that were stored before, its votes take {} samples; it has {}", result.index,
-                  wanted, result.samples.size());
+  return absl::OutOfRangeError(
+      fmt::format("item {}: by texts that were stored before, its votes take {} samples; it has {}", result.index,
+                  wanted, result.samples.size()));
 }
 
 absl::StatusOr<ItemResult> FinishItem(const JobSpec& job, const benchmarks::Benchmark& benchmark,

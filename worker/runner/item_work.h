@@ -46,7 +46,7 @@ absl::Status WantUntilSettled(const JobSpec& job, const benchmarks::Benchmark& b
 
 // Grades `result` anew, generations that are among `stored` by the text that is stored, and computes the values again.
 // `texts`: what its samples were graded by. For generations that another worker had put first, with another text.
-// Internal: with that text its votes take other samples than it has; the next attempt finds the text, and goes by it.
+// OutOfRange: by that text its votes take other samples than it has; the next attempt finds the text, and goes by it.
 absl::Status RegradeFrom(const JobSpec& job, const benchmarks::Benchmark& benchmark,
                          const std::vector<Generation>& stored, std::vector<std::string> texts, ItemResult& result);
 

@@ -342,6 +342,8 @@ void Worker::Handle(ItemCommitted committed) {
   const bool stored = committed.outcome.ok() || committed.outcome.code() == absl::StatusCode::kAlreadyExists;
   const bool lease_over = committed.outcome.code() == absl::StatusCode::kAborted ||
                           committed.outcome.code() == absl::StatusCode::kFailedPrecondition;
+  // Nobody's fault, so no attempt is charged: each has stored more of the samples that can differ.
+  if (committed.outcome.code() == absl::StatusCode::kOutOfRange) return TurnBack(*run, committed.outcome);
   if (!stored && !lease_over) return Fail(*run, committed.outcome);
   if (!stored) {
     // Aborted: another worker owns the shard now. FailedPrecondition: it is final. Either way the plan is void, and

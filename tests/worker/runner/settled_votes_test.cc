@@ -1,12 +1,15 @@
 // Votes that stop once they are settled: what a worker draws then is the beginning of what it draws without, its
 // verdicts are those of all samples, and it draws no sample too many.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <algorithm>
+#include <map>
 
 #include "common/file.h"
 #include "coordinator/store/invariants.h"
 #include "tests/support/temp_dir.h"
+#include "tests/worker/runner/observed.h"
 #include "tests/worker/runner/world.h"
 #include "worker/runner/checkpoint_source.h"
 
@@ -15,6 +18,7 @@ namespace {
 
 constexpr int32_t kSamples = 9;
 constexpr int64_t kQuestions = 40;
+constexpr int32_t kTokens = 2;
 
 class SettledVotes : public ::testing::Test {
  protected:
@@ -22,30 +26,31 @@ class SettledVotes : public ::testing::Test {
     MakeModel(dir_.File("models/alpha"));
     std::string rows;
     for (int64_t i = 0; i < kQuestions; i++) {
-      rows += fmt::format("{{\"question\": \"item {}\", \"answer\": \"a\"}}\n", i);
+      rows += fmt::format("{{\"question\": \"item {}\\n####\", \"answer\": \"7\"}}\n", i);
     }
     ASSERT_TRUE(WriteFileAtomic(dir_.File("q.jsonl"), rows).ok());
   }
-  // One token an answer: some agree, some don't.
+  // A space and a digit that the checkpoint likes or doesn't: some answers agree, some don't.
   SweepSpec Votes(bool stop) const {
     SweepSpec spec = DemoSweep("alpha");
     SweepEntry& entry = spec.entries[0];
     entry.benchmark.name = "jsonl:" + dir_.File("q.jsonl");
     entry.sampling.temperature = 1.0;
     entry.sampling.samples = kSamples;
-    entry.sampling.max_new_tokens = 1;
+    entry.sampling.max_new_tokens = kTokens;
     entry.limit.reset();
     entry.metrics = {"maj@9", "maj@9?rule=first_seen"};
     entry.stop_settled_votes = stop;
     spec.item_order = 7;
     return spec;
   }
-  std::vector<ItemResult> Run(World& world, bool stop) {
-    world.Submit(Votes(stop));
+  std::vector<ItemResult> Run(World& world, bool stop) { return Run(world, *world.api, Votes(stop)); }
+  std::vector<ItemResult> Run(World& world, WorkerApi& api, const SweepSpec& spec) {
+    world.Submit(spec);
     CheckpointSource models(RootAt(dir_.File("models")));
     WorkerOptions options = OptionsFor("w");
     options.max_leases = 8;
-    Worker worker(*world.api, models, world.clock, options);
+    Worker worker(api, models, world.clock, options);
     const absl::Status status = worker.Run();
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(world.Progress().state, "done");
@@ -108,7 +113,7 @@ TEST_F(SettledVotes, AreThoseOfAllSamples) {
   }
   EXPECT_GT(lengths.size(), 2u) << "settled at once, later, and not before the end";
   EXPECT_LT(drawn, kQuestions * kSamples);
-  EXPECT_EQ(DrawnTokens(world), drawn) << "one a sample: no sample was drawn for nothing";
+  EXPECT_EQ(DrawnTokens(world), kTokens * drawn) << "no sample was drawn for nothing";
   EXPECT_TRUE(CheckInvariants(*world.store, &benchmarks::EntryValues)->empty());
 }
 
@@ -119,6 +124,41 @@ TEST_F(SettledVotes, DoNotDependOnWhatIsKnownAlready) {
   EXPECT_EQ(stopped, Run(fresh, true));
   ASSERT_EQ(stopped.size(), all.size());
   for (size_t i = 0; i < all.size(); i++) ExpectSettled(stopped[i], all[i]);
+}
+
+// Another worker's texts, stored while this one drew, settle votes sooner than its own: the shard is turned back, and
+// its next attempt goes by what is stored.
+TEST_F(SettledVotes, EarlierTextsThatSettleSoonerAreGoneBy) {
+  World world, alone;
+  std::ptrdiff_t longer = 0;
+  for (const ItemResult& item : Run(alone, true)) longer += item.samples.size() > 5 ? 1 : 0;
+  EXPECT_GT(longer, 0);
+  Observed api(*world.api, [](int) {});
+  api.earlier_text = [](const Generation&) { return "same"; };
+  for (const ItemResult& item : Run(world, api, Votes(true))) {
+    EXPECT_EQ(item.samples.size(), 5u) << item.index;
+    for (const SampleResult& sample : item.samples) EXPECT_EQ(sample.grades.at(0).extracted, "same");
+    EXPECT_EQ(item.values.at(0).score, (Score{0, 1}));
+  }
+  EXPECT_EQ(std::ranges::count(api.releases, ReleaseReason::kDrain), longer);
+  EXPECT_EQ(std::ranges::count(api.releases, ReleaseReason::kFailed), 0);
+  EXPECT_TRUE(CheckInvariants(*world.store, &benchmarks::EntryValues)->empty());
+}
+
+// Or later: greedy samples are all alike, but whatever is drawn another worker had drawn otherwise. That ends, too, and
+// nobody is charged.
+TEST_F(SettledVotes, EarlierTextsThatKeepThemOpenAreGoneBy) {
+  SweepSpec spec = Votes(true);
+  spec.entries[0].sampling.temperature = 0.0;
+  World world;
+  Observed api(*world.api, [](int) {});
+  int stored = 0;
+  api.earlier_text = [&](const Generation&) { return fmt::format("{}", stored++ % 4 == 0 ? 7 : stored); };
+  for (const ItemResult& item : Run(world, api, spec)) EXPECT_GT(item.samples.size(), 5u) << item.index;
+  EXPECT_GT(std::ranges::count(api.releases, ReleaseReason::kDrain), kQuestions);
+  EXPECT_EQ(std::ranges::count(api.releases, ReleaseReason::kFailed), 0);
+  EXPECT_TRUE(coordinator::Charged(world.AttemptsOf("w")).empty());
+  EXPECT_TRUE(CheckInvariants(*world.store, &benchmarks::EntryValues)->empty());
 }
 
 }  // namespace

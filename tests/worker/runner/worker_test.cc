@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <filesystem>
 
 #include "benchmarks/scoring/choice_scores.h"
@@ -16,6 +15,7 @@
 #include "coordinator/store/sqlite_store.h"
 #include "model/fake_model.h"
 #include "tests/support/temp_dir.h"
+#include "tests/worker/runner/observed.h"
 #include "tests/worker/runner/world.h"
 #include "worker/runner/checkpoint_source.h"
 
@@ -27,54 +27,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TempDir;
-
-// Passes calls on; tells of each grant, and can refuse commits.
-class Observed final : public WorkerApi {
- public:
-  Observed(WorkerApi& api, std::function<void(int grants)> on_grant) : api_(api), on_grant_(std::move(on_grant)) {}
-  absl::StatusOr<RegisterWorkerReply> RegisterWorker(const RegisterWorkerRequest& r) override {
-    return api_.RegisterWorker(r);
-  }
-  absl::StatusOr<OfferModelsReply> OfferModels(const OfferModelsRequest& r) override { return api_.OfferModels(r); }
-  absl::StatusOr<AcquireLeaseReply> AcquireLease(const AcquireLeaseRequest& r) override {
-    auto reply = api_.AcquireLease(r);
-    if (reply.ok() && reply->grant.has_value()) on_grant_(++grants_);
-    return reply;
-  }
-  absl::StatusOr<HeartbeatReply> Heartbeat(const HeartbeatRequest& r) override { return api_.Heartbeat(r); }
-  absl::StatusOr<LookupGenerationsReply> LookupGenerations(const LookupGenerationsRequest& r) override {
-    return api_.LookupGenerations(r);
-  }
-  absl::StatusOr<PutGenerationsReply> PutGenerations(const PutGenerationsRequest& r) override {
-    put += static_cast<int64_t>(r.generations.size());
-    if (!earlier_text.empty()) {
-      // Another worker was faster, and drew something else.
-      PutGenerationsRequest other = r;
-      other.worker = {"other"};
-      for (Generation& generation : other.generations) generation.text = earlier_text;
-      EXPECT_TRUE(api_.PutGenerations(other).ok());
-    }
-    return api_.PutGenerations(r);
-  }
-  absl::StatusOr<CommitItemsReply> CommitItems(const CommitItemsRequest& r) override {
-    if (refuse_commits.load()) return absl::UnavailableError("no commits now");
-    return api_.CommitItems(r);
-  }
-  absl::Status ReleaseLease(const ReleaseLeaseRequest& r) override {
-    releases.push_back(r.reason);
-    return api_.ReleaseLease(r);
-  }
-
-  std::string earlier_text;  // set: each generation is stored with this text before the worker's own arrives
-  std::vector<ReleaseReason> releases;
-  std::atomic<int64_t> put{0};  // generations
-  std::atomic<bool> refuse_commits{false};
-
- private:
-  WorkerApi& api_;
-  const std::function<void(int grants)> on_grant_;
-  int grants_ = 0;
-};
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -280,7 +232,7 @@ TEST_F(WorkerTest, ATextThatIsStoredOtherwiseIsGradedAsStored) {
   world.Submit("alpha");
   CheckpointSource models(RootAt(dir_.File("models")));
   Observed api(*world.api, [](int) {});
-  api.earlier_text = "The answer is 7.\n#### 7";
+  api.earlier_text = [](const Generation&) { return "The answer is 7.\n#### 7"; };
   Worker worker(api, models, world.clock, OptionsFor("w"));
   const absl::Status status = worker.Run();
   EXPECT_TRUE(status.ok()) << status;
