@@ -37,6 +37,28 @@ class SequentialRun : public testing::TwoModels {
   RunResult Run(const std::string& model, const std::string& db, const std::vector<std::string>& more = {}) const {
     return RunProgram(Command(model, db, more));
   }
+  // Whatever would show a mean of alpha's stopped run refuses it; what is known of an item is there.
+  void ShowsItsVerdictAlone(const std::string& db, const std::string& sweep) const {
+    const std::string run = sweep + "/alpha";
+    const auto refuses = [&](std::vector<std::string> argv, const std::string& whose) {
+      argv.insert(argv.begin(), "iha-eval");
+      argv.insert(argv.end(), {"--db", Path(db)});
+      Refuses(argv, 3, whose + " has an item_order: it may be stopped by what it shows");
+    };
+    refuses({"compare", run, run}, "A's sweep");
+    refuses({"export", "--baseline", run, "--out", Path("no.json")}, "the baseline's sweep");
+    refuses({"gate", "--sequential", "--candidate", run, "--baseline", run}, "the baseline's sweep");
+    refuses({"export", "lm-eval", "--sweep", sweep, "--out", Path("no")}, "the sweep");
+    Json found;
+    for (int i = 0; i < 60 && !found.contains("votes_settled"); i++) {
+      found = Json::parse(RunProgram({"iha-eval", "explain", "--db", Path(db), "--sweep", sweep, "--model", "alpha",
+                                      "--item", std::to_string(i), "--json"})
+                              .out,
+                          nullptr, false);
+    }
+    EXPECT_EQ(found["votes_settled"], (Json{{"by", 5}, {"of", 8}}));
+    EXPECT_EQ(found["samples"].size(), 5u);
+  }
   std::string alpha_;
 };
 
@@ -150,7 +172,9 @@ TEST_F(SequentialRun, VotesStopOnceTheyAreSettled) {
   EXPECT_EQ(json["vote_samples"], 5 * used) << "greedy samples are all alike";
   EXPECT_THAT(stopped.err, HasSubstr(fmt::format("their votes were settled by {} of {} samples", 5 * used, 8 * used)));
   EXPECT_THAT(Read("stopped.db.out/table.md"), HasSubstr("stop_settled_votes"));
+  EXPECT_THAT(Read("stopped.db.out/table.md"), HasSubstr("samples end once its votes are settled, after 8 at most"));
   EXPECT_EQ(RunProgram({"iha-eval", "fsck", "--db", Path("stopped.db")}).exit.code, 0);
+  ShowsItsVerdictAlone("stopped.db", sweep_of("stopped.db"));
   const RunResult all = run("means.db", means);
   EXPECT_EQ(all.exit.code, 0) << all.err;
   EXPECT_EQ(Json::parse(all.out, nullptr, false)["vote_samples_planned"], 0);
