@@ -49,16 +49,18 @@ JOIN v_unscored u ON u.code = a.unscored;
 
 -- One row for each cell of a table: `value` is over the finished items, complete when none is missing. As in tables, an
 -- item that finished without a score for the model's or the grader's sake counts as wrong, a cell without any item has
--- a row and no value, and so has an unfinished one of a sweep with an item_order.
+-- a row and no value, and so have an unfinished one of a sweep with an item_order and one of settled votes.
 CREATE VIEW v_cell AS
 SELECT sweep, model, entry, benchmark, metric, grader_version, planned, scored,
-       CASE WHEN complete OR NOT ordered THEN mean END AS value, complete
+       CASE WHEN NOT settled AND (complete OR NOT ordered) THEN mean END AS value, complete
 FROM (SELECT i.sweep, i.model, i.entry, i.benchmark, i.metric, i.grader_version, j.items AS planned,
              sum(i.state = 'scored') AS scored,
              avg(CASE WHEN i.state = 'scored' THEN i.score WHEN u.counts_as_wrong THEN 0 END) AS mean,
              sum(i.state = 'scored' OR u.counts_as_wrong) = j.items AS complete,
              EXISTS (SELECT 1 FROM sweep w WHERE lower(hex(w.id)) = i.sweep AND w.spec ->> '$.item_order' IS NOT NULL)
-             AS ordered
+             AS ordered,
+             EXISTS (SELECT 1 FROM job b WHERE lower(hex(b.id)) = j.job AND b.spec ->> '$.entry.stop_settled_votes')
+             AS settled
       FROM v_item i JOIN v_job j ON j.sweep = i.sweep AND j.model = i.model AND j.entry = i.entry
       JOIN v_unscored u ON u.name = i.state
       GROUP BY i.sweep, i.model, i.entry, i.metric, i.grader_version)
