@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "benchmarks/scoring/stats_betting.h"
 #include "common/errors.h"
@@ -131,15 +132,15 @@ void WalkAll(std::vector<Walk>& walks, const SequentialOptions& options, Sequent
   }
 }
 
-// Items of each entry once, however many metrics it has.
-void CountItems(const std::vector<PairedMetric>& pairs, const std::vector<Walk>& walks, SequentialReport& report) {
-  std::vector<size_t> seen;
+// Items of each of the baseline's entries once, however many metrics it has; samples of each of the candidate's, which
+// may ask for one metric apart.
+void CountWork(const std::vector<PairedMetric>& pairs, const std::vector<Walk>& walks, SequentialReport& report) {
+  std::set<size_t> counted, drawn;
   for (size_t m = 0; m < pairs.size(); m++) {
-    if (std::find(seen.begin(), seen.end(), pairs[m].baseline_entry) != seen.end()) continue;
-    seen.push_back(pairs[m].baseline_entry);
+    if (drawn.insert(pairs[m].candidate_entry).second) walks[m].CountVoteSamples(report);
+    if (!counted.insert(pairs[m].baseline_entry).second) continue;
     report.used += report.metrics[m].used;
     report.planned += report.metrics[m].planned;
-    walks[m].CountVoteSamples(report);
   }
 }
 
@@ -191,7 +192,7 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
     walks.emplace_back(candidate.entries[pair.candidate_entry], entry, pair, margin, options);
   }
   WalkAll(walks, options, report);
-  CountItems(pairs, walks, report);
+  CountWork(pairs, walks, report);
   report.reason = ReasonOf(report);
   return report;
 }

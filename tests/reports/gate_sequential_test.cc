@@ -88,6 +88,24 @@ TEST(SequentialGate, SaysWhatSettledVotesTook) {
   EXPECT_EQ(Walked(baseline, baseline).vote_samples_planned, 0);
 }
 
+// A candidate whose votes are an entry of their own, beside a mean of the same setting, which takes all samples.
+TEST(SequentialGate, CountsSamplesByTheCandidatesEntries) {
+  GateRun baseline = RunOf(1000, Half), candidate = RunOf(1000, Half, 2);
+  baseline.entries[0].metrics.push_back({.name = "maj@16", .margin = Margin{0.05, "given"}});
+  for (GateItem& item : baseline.entries[0].items) item.values.push_back(item.values[0]);
+  candidate.entries[1].benchmark.name = "own0";
+  candidate.entries[1].metrics[0].name = "maj@16";
+  candidate.entries[1].stop_settled_votes = true;
+  for (GateItem& item : candidate.entries[1].items) item.samples = 9;
+  for (GateRun* run : {&candidate, &baseline}) {
+    for (GateEntry& entry : run->entries) entry.sampling.samples = 16;
+  }
+  const SequentialReport report = Walked(candidate, baseline, {.gate = {.margin = 0.05}});
+  EXPECT_EQ(report.planned, 1000);
+  EXPECT_EQ(report.vote_samples, 9 * report.metrics[1].used);
+  EXPECT_EQ(report.vote_samples_planned, 16 * report.metrics[1].used);
+}
+
 TEST(SequentialGate, EndsAtTheFirstItemThatIsMissing) {
   const GateRun baseline = RunOf(1000, Half);
   const SequentialReport none = Walked(RunOf(1000, [](int) { return -1; }), baseline);
