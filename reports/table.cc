@@ -9,6 +9,7 @@
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "reports/entry_names.h"
 #include "reports/layout.h"
 #include "reports/ranks.h"
 #include "reports/ruler_notes.h"
@@ -232,12 +233,13 @@ std::vector<std::string> OrderNotes(const SweepSpec& spec) {
                   "no value here: "
                   "iha-eval gate --sequential",
                   *spec.item_order)};
-  for (const SweepEntry& entry : spec.entries) {
-    if (!entry.stop_settled_votes) continue;
+  const std::vector<std::string> names = EntryNames(Named(spec.entries));
+  for (size_t e = 0; e < spec.entries.size(); e++) {
+    if (!spec.entries[e].stop_settled_votes) continue;
     notes.push_back(
         fmt::format("{}: an item's samples end once its votes are settled, after {} at most; no value here, whether "
                     "items are missing or not",
-                    entry.benchmark.name, entry.sampling.samples));
+                    names[e], spec.entries[e].sampling.samples));
   }
   return notes;
 }

@@ -8,7 +8,6 @@
 #include "common/file.h"
 #include "tests/cli/two_models.h"
 #include "tests/support/service.h"
-#include "tests/support/tools.h"
 
 namespace iha {
 namespace {
@@ -59,9 +58,6 @@ class SequentialRun : public testing::TwoModels {
     }
     EXPECT_EQ(found["votes_settled"], (Json{{"by", 5}, {"of", 8}}));
     EXPECT_EQ(found["samples"].size(), 5u);
-    IHA_REQUIRE_TOOL(sqlite, "sqlite3");
-    const RunResult cells = RunProgram({sqlite, Path(db), "SELECT scored > 0, value IS NULL FROM v_cell"});
-    EXPECT_EQ(cells.out, "1|1\n") << cells.err;
   }
   std::string alpha_;
 };

@@ -294,26 +294,34 @@ TEST(StoreFile, ACellWithoutItemsHasARow) {
   EXPECT_THAT(Select(db.path(), kCells), ::testing::ElementsAre(cell + " 4 0 0.0 0"));
 }
 
-// A part of a sweep with an item_order depends on when its gate stopped: no value, as in tables.
-TEST(StoreFile, AnUnfinishedCellOfAnOrderedSweepHasNoValue) {
+// What v_cell has for a sweep with an item_order after the first of two items, and after both.
+std::vector<std::string> OrderedValues(bool stop_settled_votes) {
   const TempDb db;
-  SweepSpec spec = SimSweep(2, 1, 2);
+  SweepSpec spec = SimSweep(2, 2, 2);
   spec.item_order = 7;
+  spec.entries[0].metrics = {"maj@2?metric=sim.exact"};
+  spec.entries[0].stop_settled_votes = stop_settled_votes;
   const auto plan = Plan(spec, SimOpener());
-  ASSERT_TRUE(plan.ok()) << plan.status();
   const auto store = OpenSqliteStore({.path = db.path()});
-  ASSERT_TRUE(store.ok()) << store.status();
-  ASSERT_TRUE((*store)
+  if (!plan.ok() || !store.ok()) return {std::string(plan.status().message()), std::string(store.status().message())};
+  EXPECT_TRUE((*store)
                   ->Write([&](WriteTxn& txn) {
                     return txn.InsertSweep({.id = plan->id, .spec = plan->spec, .submitted = absl::UnixEpoch()},
                                            plan->jobs);
                   })
                   .ok());
-  const std::string value = "SELECT value FROM v_cell";
-  ASSERT_TRUE(Insert(**store, plan->jobs[0].id, NotRun(0, Unscored::kQuarantined)).ok());
-  EXPECT_THAT(Select(db.path(), value), ::testing::ElementsAre(""));
-  ASSERT_TRUE(Insert(**store, plan->jobs[0].id, NotRun(1, Unscored::kQuarantined)).ok());
-  EXPECT_THAT(Select(db.path(), value), ::testing::ElementsAre("0.0"));
+  std::vector<std::string> values;
+  for (const int64_t item : {0, 1}) {
+    EXPECT_TRUE(Insert(**store, plan->jobs[0].id, NotRun(item, Unscored::kQuarantined)).ok());
+    for (std::string& value : Select(db.path(), "SELECT value FROM v_cell")) values.push_back(std::move(value));
+  }
+  return values;
+}
+
+// A part depends on when the gate stopped, and so do the samples of settled votes: no value, as in tables.
+TEST(StoreFile, AnUnfinishedCellOfAnOrderedSweepHasNoValue) {
+  EXPECT_THAT(OrderedValues(false), ::testing::ElementsAre("", "0.0"));
+  EXPECT_THAT(OrderedValues(true), ::testing::ElementsAre("", ""));
 }
 
 // Version 7 had no row for such a cell.
