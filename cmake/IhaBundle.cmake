@@ -3,7 +3,7 @@
 if(NOT IHA_ENGINE_ONLY)
   message(FATAL_ERROR "IHA_BUNDLE: it holds what an engine-only build needs; configure with --preset engine-only or gpu")
 endif()
-foreach(path include/absl/status/status.h lib/libabsl_status.a)
+foreach(path include/absl/status/status.h lib/libabsl_status.so)
   if(NOT EXISTS "${IHA_BUNDLE}/${path}")
     message(FATAL_ERROR "IHA_BUNDLE: ${IHA_BUNDLE}/${path} not found; pack the folder with ./dev gpu-bundle on a host with the packages of ./dev deps build")
   endif()
@@ -23,11 +23,11 @@ function(iha_bundled name)
   endforeach()
 endfunction()
 
-# Abseil's many libraries depend on each other in ways that only its own package knows: all of them, as one group.
+# Abseil's many libraries depend on each other in ways that only its own package knows: all of them, of which a program
+# then loads those that it needs.
 iha_bundled(iha_bundled_absl)
-file(GLOB absl_libraries "${IHA_BUNDLE}/lib/libabsl_*.a")
-list(JOIN absl_libraries "," absl_libraries)
-target_link_libraries(iha_bundled_absl INTERFACE "$<LINK_GROUP:RESCAN,${absl_libraries}>" Threads::Threads)
+file(GLOB absl_libraries "${IHA_BUNDLE}/lib/libabsl_*.so")
+target_link_libraries(iha_bundled_absl INTERFACE "-Wl,--push-state,--as-needed" ${absl_libraries} "-Wl,--pop-state" Threads::Threads)
 # Its headers of 2022 count on <cstdint> coming with others, which it does not with later compilers.
 target_compile_options(iha_bundled_absl INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include cstdint>")
 foreach(part flat_hash_map status statusor strings synchronization time)

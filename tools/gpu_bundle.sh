@@ -2,8 +2,8 @@
 # Packs what an engine-only build needs of others into one folder: tools/gpu_bundle.sh [FOLDER] (called by `./dev gpu-bundle`).
 #
 # FOLDER (default .gpu-bundle, which git ignores) gets include/ and lib/: the headers of the Debian packages below, their
-# static libraries, shared ones where Debian has no static one, and the small checkpoints with expected values that
-# `./dev gpu` checks, where IHA_EVAL_CASES names them. cmake/IhaBundle.cmake builds from it on hosts that have none of
+# shared libraries (Debian's static ones fit no module of ours: they are not position-independent), static ones that
+# only tests link, and the small checkpoints with expected values that `./dev gpu` checks, where IHA_EVAL_CASES names them. cmake/IhaBundle.cmake builds from it on hosts that have none of
 # these packages and no network. It must stay below 50 MB: such hosts take little at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,9 +13,9 @@ say() { printf 'gpu-bundle: %s\n' "$*" >&2; }
 
 headers=(libabsl-dev libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libhwy-dev libcli11-dev
   libflint-dev libflint-arb-dev libgmp-dev libmpfr-dev libgtest-dev libgmock-dev zlib1g-dev)
-static=(pcre2-8 utf8proc gtest gtest_main gmock z)
-# The last four: what the others load. OpenSSL's static one is twice as large.
-shared=(crypto.so fmt.so hwy.so flint.so flint-arb.so gmp.so mpfr.so ntl.so.44 gf2x.so.3)
+static=(gtest gtest_main gmock)
+# The last four: what the others load.
+shared=(crypto.so fmt.so hwy.so pcre2-8.so utf8proc.so z.so flint.so flint-arb.so gmp.so mpfr.so ntl.so.44 gf2x.so.3)
 
 multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
 libraries=/usr/lib/$multiarch
@@ -32,7 +32,10 @@ for package in "${headers[@]}"; do
     install -D -m 644 "$file" "$new/include/${relative#"$multiarch"/}"
   done
 done
-cp "$libraries"/libabsl_*.a "$new/lib/"
+for file in "$libraries"/libabsl_*.so; do
+  name=${file##*/lib}
+  shared+=("$name")
+done
 for name in "${static[@]}"; do cp "$libraries/lib$name.a" "$new/lib/"; done
 for name in "${shared[@]}"; do
   # Under the name that is looked for when a program starts, and that of the link.
