@@ -62,6 +62,7 @@ TEST(SettledVotes, TakeAsManySamplesAsTheMostOpenOne) {
   grades.push_back({Grade("1,000", true, true, 0)});
   EXPECT_EQ(*SamplesWanted(VotesOf(7, {maj}), grades), 4);
   EXPECT_EQ(*SamplesWanted(entry, grades), 5) << "by text three of seven agree";
+  EXPECT_EQ(*SamplesWanted(VotesOf(7, {by_text, maj}), grades), 5) << "in whatever order";
   EXPECT_EQ(EntryValues(entry, grades)->at(0).score, (Score{1, 1}));
   EXPECT_EQ(EntryValues(entry, grades)->at(1).unscored, Unscored::kUndefined);
   grades.push_back({Grade("1,000", true, true, 0)});
