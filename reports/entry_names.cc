@@ -96,6 +96,7 @@ std::vector<NamedEntry> Named(const std::vector<SweepEntry>& entries) {
   for (const SweepEntry& entry : entries) {
     const std::string limit = entry.limit.has_value() ? fmt::format("{}", *entry.limit) : "none";
     named.push_back(Named(entry.benchmark, entry.sampling, {"limit", limit}, entry.metrics));
+    if (entry.stop_settled_votes) named.back().settings["stop_settled_votes"] = "yes";
   }
   return named;
 }

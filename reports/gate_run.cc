@@ -33,6 +33,7 @@ std::vector<NamedEntry> Named(const GateRun& run) {
     for (const GateMetric& metric : entry.metrics) metrics.push_back(metric.name);
     const std::string items = fmt::format("{}", entry.planned);
     named.push_back(Named(entry.benchmark, entry.sampling, {"items", items}, std::move(metrics)));
+    if (entry.stop_settled_votes) named.back().settings["stop_settled_votes"] = "yes";
   }
   return named;
 }

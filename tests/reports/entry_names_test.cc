@@ -52,6 +52,9 @@ TEST(EntryNames, EverySettingTellsEntriesApart) {
   other = plain;
   other.benchmark.options["prompt"] = "chat";
   EXPECT_THAT(names(plain, other), ElementsAre("b.m prompt=none", "b.m prompt=chat", "b prompt=chat"));
+  other = plain;
+  other.stop_settled_votes = true;
+  EXPECT_EQ(names(plain, other)[1], "b.m stop_settled_votes=yes");
   EXPECT_THAT(names(plain, plain), ElementsAre("b.m", "b.m #2", "b #2"));
 }
 
