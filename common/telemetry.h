@@ -73,6 +73,12 @@ struct MachinePeak {
   double read_gbs = 0;  // 1e9 bytes
 };
 
+// What an engine's kernels run on and were built with; no result depends on it.
+struct EngineBuild {
+  std::string simd;   // the vector instruction set as Highway names it: "AVX3"
+  std::string build;  // "Highway 1.0.3, GCC 12.2.0"
+};
+
 // A line an operation: calls, seconds, share of the model's seconds, GFLOP/s and GB/s, and these in percent of the peak
 // where one is given; then the rest of the model, the whole, scheduling and sampling; "" where no step was computed.
 // Several engines at once: rates are those of one, since seconds add up.

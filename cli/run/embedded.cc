@@ -304,6 +304,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   const absl::Time ended = absl::Now();
   IHA_ASSIGN_OR_RETURN(SweepTelemetry telemetry, ReadTelemetry(service->store(), sweep));
   const std::optional<MachinePeak> peak = PeakFor(command, flags, spec.numerics.on_device(), telemetry, printer);
+  const absl::StatusOr<EngineBuild> engine = LocalEngineBuild(command.program_folder);
   const RunRecord record{.started = started,
                          .ended = ended,
                          .workers = flags.workers,
@@ -312,6 +313,7 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
                          .db = db,
                          .command = command.line,
                          .telemetry = telemetry,
+                         .engine = engine.ok() ? std::optional(*engine) : std::nullopt,
                          .machine_peak = peak};
   IHA_ASSIGN_OR_RETURN(reports::Table table, WriteOutputs(service->store(), sweep, table_options, flags.out, record));
   RunOutcome outcome{.sweep = sweep,

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "common/child_process.h"
 #include "common/errors.h"
@@ -13,11 +16,29 @@ namespace iha::cli {
 
 namespace {
 
+using Json = nlohmann::json;
+
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 absl::Status ToolFailed(const char* command, const RunResult& run) {
   return Unavailable(
       "{}", run.err.empty() ? fmt::format("iha-tool {}: {}", command, run.exit.ToString()) : FirstLine(run.err));
+}
+
+bool IsRate(const Json& value) { return value.is_number() && value.get<double>() > 0; }
+bool IsName(const Json& value) { return value.is_string() && !value.get_ref<const std::string&>().empty(); }
+
+// The object that a command of iha-tool prints, with a good value of each of `keys`.
+absl::StatusOr<Json> AskTool(const std::string& program_folder, const std::vector<std::string>& command,
+                             std::initializer_list<const char*> keys, bool (*good)(const Json&)) {
+  ChildOptions tool;
+  tool.argv = {program_folder + "/iha-tool"};
+  tool.argv.insert(tool.argv.end(), command.begin(), command.end());
+  IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(tool, "", {.timeout = absl::Minutes(2)}));
+  Json json = Json::parse(run.out, nullptr, false);
+  const auto has = [&json, good](const char* key) { return json.contains(key) && good(json.at(key)); };
+  if (run.exit.ok() && json.is_object() && std::ranges::all_of(keys, has)) return json;
+  return ToolFailed(command[0].c_str(), run);
 }
 
 }  // namespace
@@ -36,17 +57,14 @@ absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, 
 }
 
 absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads) {
-  ChildOptions tool;
-  tool.argv = {program_folder + "/iha-tool", "machine-peak", "--threads", std::to_string(threads)};
-  IHA_ASSIGN_OR_RETURN(const RunResult run, RunChild(tool, "", {.timeout = absl::Minutes(2)}));
-  const nlohmann::json json = nlohmann::json::parse(run.out, nullptr, false);
-  const auto number = [&json](const char* key) {
-    const auto at = json.is_object() ? json.find(key) : json.end();
-    return json.is_object() && at != json.end() && at->is_number() ? at->get<double>() : 0.0;
-  };
-  const MachinePeak peak{.threads = threads, .fma_gflops = number("fma_gflops"), .read_gbs = number("read_gbs")};
-  if (run.exit.ok() && peak.fma_gflops > 0 && peak.read_gbs > 0) return peak;
-  return ToolFailed("machine-peak", run);
+  IHA_ASSIGN_OR_RETURN(const Json found, AskTool(program_folder, {"machine-peak", "--threads", std::to_string(threads)},
+                                                 {"fma_gflops", "read_gbs"}, IsRate));
+  return MachinePeak{.threads = threads, .fma_gflops = found.at("fma_gflops"), .read_gbs = found.at("read_gbs")};
+}
+
+absl::StatusOr<EngineBuild> LocalEngineBuild(const std::string& program_folder) {
+  IHA_ASSIGN_OR_RETURN(const Json found, AskTool(program_folder, {"engine-build"}, {"simd", "build"}, IsName));
+  return EngineBuild{.simd = found.at("simd"), .build = found.at("build")};
 }
 
 }  // namespace iha::cli

@@ -19,4 +19,7 @@ absl::StatusOr<std::string> LocalCudaBackend(const std::string& program_folder, 
 // Measured by iha-tool, which has the kernels. Unavailable: it could not; the message is the tool's.
 absl::StatusOr<MachinePeak> LocalMachinePeak(const std::string& program_folder, int threads);
 
+// Of iha-tool, and so of the workers that lie beside it. Unavailable likewise.
+absl::StatusOr<EngineBuild> LocalEngineBuild(const std::string& program_folder);
+
 }  // namespace iha::cli

@@ -87,6 +87,7 @@ std::string RunJson(const RunRecord& record, const reports::Table& table) {
   json["workers"] = record.workers;
   json["worker_restarts"] = record.worker_restarts;
   json["threads_per_worker"] = record.threads;
+  json["engine"] = record.engine.has_value() ? ToJson(*record.engine) : Json(nullptr);
   json["db"] = record.db;
   json["command"] = record.command;
   json["suspects"] = reports::SuspectsJson(table.suspects);

@@ -23,6 +23,7 @@ struct RunRecord {
   std::string db;
   std::string command;
   SweepTelemetry telemetry;
+  std::optional<EngineBuild> engine;  // nullopt: iha-tool did not say
   std::optional<MachinePeak> machine_peak;
 };
 

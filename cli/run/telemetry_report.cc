@@ -91,6 +91,8 @@ Json ToJson(const SweepTelemetry& telemetry) {
   return json;
 }
 
+Json ToJson(const EngineBuild& engine) { return {{"simd", engine.simd}, {"build", engine.build}}; }
+
 Json ToJson(const MachinePeak& peak) {
   return {{"threads", peak.threads}, {"fma_gflops", peak.fma_gflops}, {"read_gbs", peak.read_gbs}};
 }

@@ -31,6 +31,7 @@ struct SweepTelemetry {
 absl::StatusOr<SweepTelemetry> ReadTelemetry(coordinator::Store& store, const SweepId& sweep);
 // {"jobs": [...], "total": {...}} as docs/schemas/profile.schema.json has it.
 nlohmann::ordered_json ToJson(const SweepTelemetry& telemetry);
+nlohmann::ordered_json ToJson(const EngineBuild& engine);
 nlohmann::ordered_json ToJson(const MachinePeak& peak);
 
 }  // namespace iha::cli

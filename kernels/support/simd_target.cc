@@ -31,6 +31,16 @@ std::vector<SimdTarget> SimdTargets() {
 
 SimdTarget CurrentSimdTarget() { return Describe(HWY_DYNAMIC_DISPATCH(TargetId)()); }
 
+std::string SimdBuild() {
+#ifdef __clang__
+  constexpr const char* kCompiler = "";  // its version begins with its name
+#else
+  constexpr const char* kCompiler = "GCC ";
+#endif
+  return "Highway " + std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." + std::to_string(HWY_PATCH) +
+         ", " + kCompiler + __VERSION__;
+}
+
 void ForceSimdTargetForTest(int64_t id) {
   hwy::SetSupportedTargetsForTest(id);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -75,5 +75,20 @@ TEST(LocalDevice, ThePeakIsTheToolsOrAnError) {
   }
 }
 
+TEST(LocalDevice, TheBuildIsTheToolsOrAnError) {
+  const auto ask = [](const std::string& script) {
+    const iha::testing::TempDir folder;
+    MakeTool(folder.path(), script);
+    return LocalEngineBuild(folder.path());
+  };
+  const auto build = ask("[ \"$*\" = engine-build ] && echo '{\"simd\":\"AVX2\",\"build\":\"Highway 1\"}'\n");
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_EQ(build->simd, "AVX2");
+  EXPECT_EQ(build->build, "Highway 1");
+  for (const char* script : {"exit 0\n", "echo '{\"simd\":\"\",\"build\":\"x\"}'\n", "echo '{\"simd\":\"AVX2\"}'\n"}) {
+    EXPECT_EQ(ask(script).status().code(), absl::StatusCode::kUnavailable) << script;
+  }
+}
+
 }  // namespace
 }  // namespace iha::cli

@@ -197,6 +197,8 @@ TEST_F(RunTest, TelemetryIsInTheRunsRecordAndInNothingElse) {
     const auto run = nlohmann::json::parse(Read(out, "run.json"));
     EXPECT_EQ(run.at("telemetry").at("total").at("generated_tokens"), drawn) << out;
     EXPECT_EQ(run.at("telemetry").at("jobs").size(), 4u);
+    EXPECT_THAT(run.at("engine").at("simd").get<std::string>(), ::testing::MatchesRegex("[A-Z0-9_]+"));
+    EXPECT_THAT(run.at("engine").at("build").get<std::string>(), ::testing::StartsWith("Highway "));
     EXPECT_TRUE(run.at("machine_peak").is_null()) << "the fake model notes no operation";
     const RunResult stored =
         RunProgram({"iha-eval", "profile", "--db", Out(out) + "/iha-eval.db", "--sweep", run.at("sweep"), "--json"});

@@ -25,8 +25,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", tool.program + " " + kVersion);
   app.require_subcommand(1);
   app.footer("Example:\n  echo '{\"prompt\":\"2 + 2 =\"}' | iha-tool generate --model DIR --max-new-tokens 8");
-  for (const auto add :
-       {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddCudaBackend, AddMachinePeak}) {
+  for (const auto add : {AddGenerate, AddLogits, AddCheckOracle, AddUpcycle, AddTorchBackend, AddCudaBackend,
+                         AddEngineBuild, AddMachinePeak}) {
     add(app, tool);
   }
 #ifdef IHA_HAVE_SANDBOX

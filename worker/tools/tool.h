@@ -45,6 +45,7 @@ void AddJudge(CLI::App& app, Tool& tool);  // the same
 void AddUpcycle(CLI::App& app, Tool& tool);
 void AddTorchBackend(CLI::App& app, Tool& tool);
 void AddCudaBackend(CLI::App& app, Tool& tool);
+void AddEngineBuild(CLI::App& app, Tool& tool);
 void AddMachinePeak(CLI::App& app, Tool& tool);
 
 }  // namespace iha::tools

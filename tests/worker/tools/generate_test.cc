@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "common/file.h"
+#include "kernels/support/simd_target.h"
 #include "tests/support/temp_dir.h"
 #include "tests/worker/tools/tool_run.h"
 
@@ -59,6 +60,15 @@ TEST_F(Generate, ProfileGoesToStderrAndChangesNoByte) {
   EXPECT_THAT(with.err, StartsWith("operation "));
   EXPECT_THAT(with.err, HasSubstr("\ntokens: 5 of prompts, 0 of them taken over"));
   EXPECT_THAT(with.err, Not(HasSubstr("machine"))) << "the fake model notes no operation: there is nothing to compare";
+}
+
+TEST(EngineBuild, PrintsOneObject) {
+  const RunResult result = RunTool({"engine-build"});
+  EXPECT_EQ(result.exit.code, 0) << result.err;
+  const auto rows = Rows(result.out);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["simd"], kernels::CurrentSimdTarget().name);
+  EXPECT_EQ(rows[0]["build"], kernels::SimdBuild());
 }
 
 TEST(MachinePeak, PrintsOneObject) {
