@@ -3,6 +3,7 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "benchmarks/graders/graders.h"
@@ -64,32 +65,46 @@ std::function<void(const JobSpec&, int64_t, int64_t)> Progress(bool shown) {
   };
 }
 
-absl::StatusOr<std::vector<RegradedJob>> Regrade(const Flags& flags, const Command& command) {
+struct Regraded {
+  std::vector<RegradedJob> jobs;
+  bool sequential = false;  // its sweep has an item_order: a mean of what is there is no result
+};
+
+absl::StatusOr<Regraded> Regrade(const Flags& flags, const Command& command) {
   IHA_ASSIGN_OR_RETURN(const std::string guard, benchmarks::FindMathGuard());
   SweepId sweep;
+  Regraded out;
   {
     // A missing file must not be created.
     IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
     IHA_ASSIGN_OR_RETURN(sweep, coordinator::FindSweepByPrefix(*store, flags.sweep));
+    IHA_RETURN_IF_ERROR(store->Read([&](coordinator::ReadTxn& txn) -> absl::Status {
+      IHA_ASSIGN_OR_RETURN(const std::optional<coordinator::SweepRecord> record, txn.FindSweep(sweep));
+      out.sequential = record.has_value() && record->spec.item_order.has_value();
+      return absl::OkStatus();
+    }));
   }
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStore({.path = flags.db}));
   const auto judge = std::make_shared<LazyToolJudge>(command.program_folder + "/iha-tool", flags.jobs);
   auto graders = std::make_shared<benchmarks::Graders>(
       benchmarks::GraderOptions{.libraries = command.graders, .guard = guard, .judge = judge});
-  return coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)),
-                                   {.judge = judge.get(), .progress = Progress(command.progress)});
+  IHA_ASSIGN_OR_RETURN(
+      out.jobs, coordinator::RegradeSweep(*store, sweep, coordinator::OpenerFor(command.data_root, std::move(graders)),
+                                          {.judge = judge.get(), .progress = Progress(command.progress)}));
+  return out;
 }
 
-Json MeanJson(const scoring::Rational& sum, int64_t scored) {
-  return scored == 0 ? Json(nullptr) : Json((sum / scoring::Rational(scored)).ToDouble());
+Json MeanJson(const scoring::Rational& sum, int64_t scored, bool sequential) {
+  return scored == 0 || sequential ? Json(nullptr) : Json((sum / scoring::Rational(scored)).ToDouble());
 }
 
-std::string MeanText(const scoring::Rational& sum, int64_t scored, int64_t items) {
-  const std::string mean = scored == 0 ? "–" : (sum * scoring::Rational(100) / scoring::Rational(scored)).ToFixed(1);
+std::string MeanText(const scoring::Rational& sum, int64_t scored, int64_t items, bool sequential) {
+  const bool none = scored == 0 || sequential;
+  const std::string mean = none ? "–" : (sum * scoring::Rational(100) / scoring::Rational(scored)).ToFixed(1);
   return fmt::format("{} ({}/{})", mean, scored, items);
 }
 
-Json JobJson(const RegradedJob& job) {
+Json JobJson(const RegradedJob& job, bool sequential) {
   Json out = {{"model", job.job.model.name},
               {"benchmark", benchmarks::ToString(job.job.entry.benchmark)},
               {"entry", job.job.entry_index},
@@ -103,14 +118,14 @@ Json JobJson(const RegradedJob& job) {
   for (const RegradedMetric& metric : job.metrics) {
     out["metrics"].push_back({{"metric", metric.metric},
                               {"scored_before", metric.scored_before},
-                              {"mean_before", MeanJson(metric.sum_before, metric.scored_before)},
+                              {"mean_before", MeanJson(metric.sum_before, metric.scored_before, sequential)},
                               {"scored_after", metric.scored_after},
-                              {"mean_after", MeanJson(metric.sum_after, metric.scored_after)}});
+                              {"mean_after", MeanJson(metric.sum_after, metric.scored_after, sequential)}});
   }
   return out;
 }
 
-void PrintJob(const RegradedJob& job) {
+void PrintJob(const RegradedJob& job, bool sequential) {
   const std::string outcome = job.of_checkpoint   ? "not graded again: its references follow from the checkpoint"
                               : job.after.empty() ? std::string("equal to ") + job.before
                                                   : fmt::format("{} of {} items differ from {}, stored as {}",
@@ -119,8 +134,8 @@ void PrintJob(const RegradedJob& job) {
             << "\n";
   for (const RegradedMetric& metric : job.metrics) {
     std::cout << fmt::format("  {}: {} -> {}\n", metric.metric,
-                             MeanText(metric.sum_before, metric.scored_before, job.items),
-                             MeanText(metric.sum_after, metric.scored_after, job.items));
+                             MeanText(metric.sum_before, metric.scored_before, job.items, sequential),
+                             MeanText(metric.sum_after, metric.scored_after, job.items, sequential));
   }
 }
 
@@ -147,16 +162,16 @@ void PrintHow(const std::vector<RegradedJob>& jobs, const Flags& flags) {
 }
 
 int RunRegrade(const Flags& flags, const Command& command) {
-  const auto jobs = Regrade(flags, command);
-  if (!jobs.ok()) return Fail("regrade", jobs.status());
-  for (const RegradedJob& job : *jobs) {
+  const auto regraded = Regrade(flags, command);
+  if (!regraded.ok()) return Fail("regrade", regraded.status());
+  for (const RegradedJob& job : regraded->jobs) {
     if (flags.json) {
-      std::cout << JobJson(job).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+      std::cout << JobJson(job, regraded->sequential).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
     } else {
-      PrintJob(job);
+      PrintJob(job, regraded->sequential);
     }
   }
-  if (!flags.json) PrintHow(*jobs, flags);
+  if (!flags.json) PrintHow(regraded->jobs, flags);
   return kExitOk;
 }
 

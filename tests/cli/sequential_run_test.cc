@@ -49,6 +49,10 @@ class SequentialRun : public testing::TwoModels {
     refuses({"export", "--baseline", run, "--out", Path("no.json")}, "the baseline's sweep");
     refuses({"gate", "--sequential", "--candidate", run, "--baseline", run}, "the baseline's sweep");
     refuses({"export", "lm-eval", "--sweep", sweep, "--out", Path("no")}, "the sweep");
+    const RunResult regraded = RunProgram({"iha-eval", "regrade", "--db", Path(db), "--sweep", sweep, "--json"});
+    const Json metric = Json::parse(regraded.out, nullptr, false)["metrics"][0];
+    EXPECT_TRUE(metric["mean_before"].is_null() && metric["mean_after"].is_null()) << regraded.out << regraded.err;
+    EXPECT_GT(metric["scored_after"], 0);
     Json found;
     for (int i = 0; i < 60 && !found.contains("votes_settled"); i++) {
       found = Json::parse(RunProgram({"iha-eval", "explain", "--db", Path(db), "--sweep", sweep, "--model", "alpha",
