@@ -81,7 +81,6 @@ struct GemmTuning {
   int max_rows = 0;      // rows of a register tile; 0: the target's own
   size_t k_block = 0;    // k of one pass over a panel; 0: automatic
   size_t row_block = 0;  // rows of A packed at a time; 0: automatic
-  int split_rows = -1;   // threads take row blocks (1) or column blocks (0), -1: automatic
 };
 
 // c[m][0 .. n-1] for m rows of a; lda >= k and ldc >= n are in floats. m = 0 or n = 0: nothing is written. k = 0: +0.

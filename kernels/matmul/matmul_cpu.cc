@@ -9,7 +9,6 @@
 #include <cassert>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/panel_cut.h"
@@ -20,13 +19,32 @@
 namespace iha::kernels {
 struct GemmJob {
   const float* a;
-  size_t lda;
+  size_t lda, m;
   const PackedWeights* w;
   float* c;
   size_t ldc;
   GemmTuning tuning;
-  std::shared_ptr<const char> call;  // names this call: no other has the pointer while a thread keeps it
 };
+// Rows of A side by side in even tiles (16 rows are 6 + 5 + 5, not 6 + 6 + 4).
+struct RowTiles {
+  size_t rows = 0, tiles = 0;
+  [[nodiscard]] size_t Begin(size_t t) const { return rows * t / tiles; }
+  [[nodiscard]] size_t Largest() const { return (rows + tiles - 1) / tiles; }
+};
+// What all threads of a product of many rows share: `a` holds `tiles` rows from `row` on, the k of one pass after the
+// other, in each pass tile by tile, k-major, so that a tile's broadcasts walk one stream.
+struct PackedRows {
+  float* a = nullptr;
+  size_t row = 0;
+  RowTiles tiles;
+  size_t k_block = 0;  // k of a pass
+};
+// A job: panels p0 .. p1 - 1, of packed rows the tiles t0 .. t1 - 1.
+struct Part {
+  size_t p0, p1, t0 = 0, t1 = 0;
+};
+inline constexpr size_t kRowBlock = 512;  // rows of A packed at a time
+
 // Grows, never shrinks; one per thread.
 class GemmScratch {
  public:
@@ -78,11 +96,7 @@ struct Reader<ReadAffine> {
 };
 
 struct Scratch {
-  GemmScratch a, last_panel, widened;
-  // What `a` holds, if anything: rows from `row` on of call `call`, all k. A thread takes several jobs of a call, and
-  // where these are panels they share the rows.
-  std::shared_ptr<const char> call;
-  size_t row = 0, rows = 0;
+  GemmScratch last_panel, widened;
 };
 static Scratch& ThreadScratch() {
   static thread_local Scratch scratch;
@@ -91,13 +105,13 @@ static Scratch& ThreadScratch() {
 
 // The ragged last panel: through a small buffer, since C has no room for 16 columns.
 template <class R>
-void LastPanel(const GemmJob& g, size_t m0, size_t m1, int max_rows) {
+void LastPanel(const GemmJob& g, size_t m0, size_t m1, size_t max_rows) {
   const PackedWeights& w = *g.w;
   const size_t p = w.panels() - 1;
   float* t = ThreadScratch().last_panel.Get((m1 - m0) * 16);
   const auto reader = [&](size_t) { return Reader<R>::At(w, p); };
   for (size_t m = m0; m < m1; m += max_rows) {
-    const int rows = static_cast<int>(std::min<size_t>(max_rows, m1 - m));
+    const int rows = static_cast<int>(std::min(max_rows, m1 - m));
     RunPanels<R>(rows, 1, g.a + m * g.lda, g.lda, 1, reader, t + (m - m0) * 16, 16, 0, w.k(), true);
   }
   for (size_t m = m0; m < m1; ++m) {
@@ -128,8 +142,9 @@ size_t KBlock(const GemmJob& g, size_t automatic) {
 // hardware's fetching anew every few KiB, which costs a quarter of the bandwidth. Returns the first panel that is left
 // over.
 template <class R>
-size_t SpreadPanels(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
+size_t SpreadPanels(const GemmJob& g, size_t p0, size_t p1) {
   const PackedWeights& w = *g.w;
+  const size_t rows = g.m;
   const size_t streams = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
   const size_t length = (p1 - p0) / streams, width = streams * kPanelRows;
   alignas(64) float c[kMaxTileRows * kMaxTilePanels * kPanelRows];
@@ -139,10 +154,10 @@ size_t SpreadPanels(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t 
       spread.panel_stride *= length;
       return spread;
     };
-    RunPanels<R>(static_cast<int>(rows), streams, g.a + m0 * g.lda, g.lda, 1, reader, c, width, 0, w.k(), true);
+    RunPanels<R>(static_cast<int>(rows), streams, g.a, g.lda, 1, reader, c, width, 0, w.k(), true);
     for (size_t m = 0; m < rows; ++m) {
       for (size_t s = 0; s < streams; ++s) {
-        std::memcpy(g.c + (m0 + m) * g.ldc + (p0 + s * length + i) * kPanelRows, c + m * width + s * kPanelRows,
+        std::memcpy(g.c + m * g.ldc + (p0 + s * length + i) * kPanelRows, c + m * width + s * kPanelRows,
                     kPanelRows * sizeof(float));
       }
     }
@@ -152,14 +167,15 @@ size_t SpreadPanels(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t 
 
 // Decode: at most one tile of rows, weights are read once, straight from memory.
 template <class R>
-void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
+void FewRows(const GemmJob& g, size_t p0, size_t p1) {
   const PackedWeights& w = *g.w;
+  const size_t rows = g.m;
   const size_t k_all = w.k();
   constexpr size_t kABytes = 24 * 1024;  // of A: what may stay in L1 beside the weights' stream
   const size_t kc =
       KBlock<R::kStep>(g, rows * k_all * 4 > kABytes ? std::max<size_t>(256, kABytes / (rows * 4) / 64 * 64) : k_all);
   // Up to two operations a byte, the hardware's own fetching is the faster one.
-  if (kc >= k_all && rows * w.n() * w.k() <= w.bytes()) p0 = SpreadPanels<R>(g, m0, rows, p0, p1);
+  if (kc >= k_all && rows * w.n() * w.k() <= w.bytes()) p0 = SpreadPanels<R>(g, p0, p1);
   const bool fetch_ahead = kc >= k_all;
   // k blocks inside a strip of panels so that C and A stay close.
   const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(rows), R::kMaxAcc));
@@ -169,18 +185,12 @@ void FewRows(const GemmJob& g, size_t m0, size_t rows, size_t p0, size_t p1) {
     const auto reader = [&](size_t q) { return Reader<R>::At(w, p + q); };
     const Ahead ahead = fetch_ahead && p + np < p1 ? NextPanels<R>(w, p, np, 1, 0) : Ahead{};
     for (size_t k = 0; k < k_all; k += kc) {
-      RunPanels<R>(static_cast<int>(rows), np, g.a + m0 * g.lda, g.lda, 1, reader, g.c + m0 * g.ldc + p * 16, g.ldc, k,
-                   std::min(k_all, k + kc), k == 0, ahead);
+      RunPanels<R>(static_cast<int>(rows), np, g.a, g.lda, 1, reader, g.c + p * 16, g.ldc, k, std::min(k_all, k + kc),
+                   k == 0, ahead);
     }
   }
 }
 
-// Rows of a block in even tiles (16 rows are 6 + 5 + 5, not 6 + 6 + 4), each packed k-major so that a tile's broadcasts
-// walk one stream.
-struct RowTiles {
-  size_t rows, tiles;
-  size_t Begin(size_t t) const { return rows * t / tiles; }
-};
 // out[q * rows + r] = a[r * lda + q] for `rows` rows and kn columns.
 static void PackTile(const float* HWY_RESTRICT a, size_t lda, size_t rows, size_t kn, float* HWY_RESTRICT out) {
   size_t q = 0;
@@ -207,106 +217,148 @@ static void PackTile(const float* HWY_RESTRICT a, size_t lda, size_t rows, size_
     for (size_t r = 0; r < rows; ++r) out[q * rows + r] = a[r * lda + q];
   }
 }
-static void PackTiles(const GemmJob& g, size_t row0, const RowTiles& tiles, size_t k, size_t kn, float* out) {
-  for (size_t t = 0; t < tiles.tiles; ++t) {
-    const size_t r0 = tiles.Begin(t), rows = tiles.Begin(t + 1) - r0;
-    PackTile(g.a + (row0 + r0) * g.lda + k, g.lda, rows, kn, out + r0 * kn);
+// Tiles t0 .. t1 - 1 of `packed`.
+void PackTiles(const GemmJob& g, const PackedRows& packed, size_t t0, size_t t1) {
+  const size_t k_all = g.w->k();
+  for (size_t k = 0; k < k_all; k += packed.k_block) {
+    const size_t kn = std::min(packed.k_block, k_all - k);
+    for (size_t t = t0; t < t1; ++t) {
+      const size_t r0 = packed.tiles.Begin(t), rows = packed.tiles.Begin(t + 1) - r0;
+      PackTile(g.a + (packed.row + r0) * g.lda + k, g.lda, rows, kn, packed.a + packed.tiles.rows * k + r0 * kn);
+    }
   }
 }
 
-// k .. k + kn - 1 of np panels in fp32: [np][kn][16]. k is a multiple of 16.
-static void WidenPanels(const PackedWeights& w, size_t p, size_t np, size_t k, size_t kn, float* HWY_RESTRICT out) {
+// k .. k + kn - 1 of np panels in fp32: [np][kn][16]. k is a multiple of R::kStep.
+template <class R>
+void WidenPanels(const PackedWeights& w, size_t p, size_t np, size_t k, size_t kn, float* HWY_RESTRICT out) {
+  const auto widen = [&out]<int kHalf>(const R& from, size_t i) {
+    for (int j = 0; j < kVectors; ++j) VStore(from.template Load<kHalf>(i, 0, j), out + j * kLanes);
+    out += kPanelRows;
+  };
   for (size_t q = 0; q < np; ++q) {
-    const ReadAffine reader = Reader<ReadAffine>::At(w, p + q, k);
-    for (size_t b = 0; b * kAffineBlock < kn; ++b) {
-      const ReadAffine block = reader.Block(b);
-      const size_t count = std::min(kAffineBlock, kn - b * kAffineBlock);
-      for (size_t i = 0; i < count; ++i, out += kPanelRows) {
-        for (int j = 0; j < kVectors; ++j) VStore(block.Load<0>(i, 0, j), out + j * kLanes);
+    const R panel = Reader<R>::At(w, p + q, k);
+    for (size_t i = 0; i < kn; i += R::kStep) {
+      if constexpr (R::kStep == kAffineBlock) {
+        const R block = panel.Block(i / kAffineBlock);
+        for (size_t in = 0; in < std::min(kAffineBlock, kn - i); ++in) widen.template operator()<0>(block, in);
+      } else {
+        widen.template operator()<0>(panel, i);
+        if (R::kStep == 2 && i + 1 < kn) widen.template operator()<1>(panel, i + 1);
       }
     }
   }
 }
 
-// R reads the tiles. Affine blocks are widened once for all of them: kWiden, R reads fp32.
-template <class R, bool kWiden = false>
-void ManyRows(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1, int max_rows) {
+// Stored is how the weights are stored, R what the tiles read: the same, or fp32, to which a few panels at a time are
+// widened once for all tiles.
+template <class Stored, class R>
+void ManyRows(const GemmJob& g, const PackedRows& packed, const Part& part) {
   const PackedWeights& w = *g.w;
-  Scratch& scratch = ThreadScratch();
+  const RowTiles& tiles = packed.tiles;
+  constexpr bool kWiden = !std::is_same_v<Stored, R>;
   const size_t k_all = w.k();
-  // Long k blocks win up to 2048 (C is loaded and stored less often); equal ones, a multiple of 32.
-  constexpr size_t kLongestBlock = 2048;
-  const size_t passes = (k_all + kLongestBlock - 1) / kLongestBlock;
-  constexpr int kStep = kWiden ? static_cast<int>(kAffineBlock) : R::kStep;
-  const size_t kc = KBlock<kStep>(g, ((k_all + passes - 1) / passes + 31) / 32 * 32);
-  const size_t mc = g.tuning.row_block != 0 ? g.tuning.row_block : 192;
-  for (size_t mb = m0; mb < m1; mb += mc) {
-    const size_t rows = std::min(mc, m1 - mb);
-    const RowTiles tiles{rows, (rows + max_rows - 1) / max_rows};
-    // Panels side by side while they stay in L2: as many as the larger of the tiles takes.
-    const int tile_rows_max = static_cast<int>((rows + tiles.tiles - 1) / tiles.tiles);
-    const size_t group = static_cast<size_t>(TilePanels(tile_rows_max, R::kMaxAcc));
-    for (size_t k = 0; k < k_all; k += kc) {
-      const size_t ke = std::min(k_all, k + kc), kn = ke - k;
-      float* pa = scratch.a.Get(rows * kn + 64);
-      if (kn != k_all || scratch.call != g.call || scratch.row != mb || scratch.rows != rows) {
-        PackTiles(g, mb, tiles, k, kn, pa);
-        scratch.call = kn == k_all ? g.call : nullptr;
-        scratch.row = mb;
-        scratch.rows = rows;
+  // Panels side by side while they stay in L2: as many as the largest of the tiles takes.
+  const size_t group = static_cast<size_t>(TilePanels(static_cast<int>(tiles.Largest()), R::kMaxAcc));
+  for (size_t p = part.p0; p < part.p1; p += group) {
+    const size_t np = std::min(group, part.p1 - p);
+    for (size_t k = 0; k < k_all; k += packed.k_block) {
+      const size_t kn = std::min(packed.k_block, k_all - k);
+      float* wide = nullptr;
+      if constexpr (kWiden) {
+        wide = ThreadScratch().widened.Get(group * kn * kPanelRows);
+        WidenPanels<Stored>(w, p, np, k, kn, wide);
       }
-      for (size_t p = p0; p < p1; p += group) {
-        const size_t np = std::min(group, p1 - p);
-        float* wide = nullptr;
-        if constexpr (kWiden) {
-          wide = scratch.widened.Get(group * kn * kPanelRows);
-          WidenPanels(w, p, np, k, kn, wide);
-        }
-        const auto reader = [&](size_t q) {
-          if constexpr (kWiden)
-            return R{wide + q * kn * kPanelRows, kn * kPanelRows, kPanelRows};
-          else
-            return Reader<R>::At(w, p + q, k);
-        };
-        const bool fetch_ahead = kn == k_all && p + np < p1;
-        for (size_t t = 0; t < tiles.tiles; ++t) {
-          const Ahead ahead = fetch_ahead ? NextPanels<R>(w, p, np, tiles.tiles, t) : Ahead{};
-          const size_t r0 = tiles.Begin(t), tile_rows = tiles.Begin(t + 1) - r0;
-          RunPanels<R>(static_cast<int>(tile_rows), np, pa + r0 * kn, 1, tile_rows, reader,
-                       g.c + (mb + r0) * g.ldc + p * 16, g.ldc, 0, kn, k == 0, ahead);
-        }
+      const auto reader = [&](size_t q) {
+        if constexpr (kWiden)
+          return R{wide + q * kn * kPanelRows, kn * kPanelRows, kPanelRows};
+        else
+          return Reader<R>::At(w, p + q, k);
+      };
+      const bool fetch_ahead = kn == k_all && p + np < part.p1;
+      for (size_t t = part.t0; t < part.t1; ++t) {
+        const Ahead ahead = fetch_ahead ? NextPanels<R>(w, p, np, part.t1 - part.t0, t - part.t0) : Ahead{};
+        const size_t r0 = tiles.Begin(t), rows = tiles.Begin(t + 1) - r0;
+        RunPanels<R>(static_cast<int>(rows), np, packed.a + tiles.rows * k + r0 * kn, 1, rows, reader,
+                     g.c + (packed.row + r0) * g.ldc + p * kPanelRows, g.ldc, 0, kn, k == 0, ahead);
       }
     }
   }
+}
+
+// Rows from which on it is cheaper to widen weights once for all tiles than in each of them.
+template <class R>
+size_t WidenFrom() {
+  if (std::is_same_v<R, ReadF32>) return SIZE_MAX;
+  if (std::is_same_v<R, ReadAffine>) return 0;
+  return kLanes == 16 ? 64 : 24;
+}
+
+// Rows of a tile of a product of m rows, and whether tiles read fp32 that is widened for all of them.
+struct Plan {
+  size_t max_rows = 0;
+  bool widen = false;
+  [[nodiscard]] bool Few(size_t m) const { return m <= max_rows; }
+};
+template <class R>
+Plan PlanOf(const GemmTuning& tuning, size_t m) {
+  const auto bounded = [&](int rows) {
+    return static_cast<size_t>(tuning.max_rows > 0 ? std::min(tuning.max_rows, rows) : rows);
+  };
+  const Plan plan{bounded(R::kMaxRows), false};
+  return plan.Few(m) || m < WidenFrom<R>() ? plan : Plan{bounded(ReadF32::kMaxRows), true};
 }
 
 template <class R>
-void GemmPartOf(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
-  const int want = g.tuning.max_rows > 0 ? std::min(g.tuning.max_rows, kMaxTileRows) : kMaxTileRows;
-  const int max_rows = std::min(want, R::kMaxRows);
-  if (p1 == g.w->panels() && g.w->n() % 16 != 0) {
-    LastPanel<R>(g, m0, m1, max_rows);
-    if (--p1 == p0) return;
-  }
-  if (m1 - m0 <= static_cast<size_t>(max_rows)) return FewRows<R>(g, m0, m1 - m0, p0, p1);
-  if constexpr (std::is_same_v<R, ReadAffine>)
-    return ManyRows<ReadF32, true>(g, m0, m1, p0, p1, std::min(want, ReadF32::kMaxRows));
-  else
-    ManyRows<R>(g, m0, m1, p0, p1, max_rows);
+PackedRows LayOutRowsOf(const GemmJob& g, size_t row, size_t rows) {
+  const size_t max_rows = PlanOf<R>(g.tuning, g.m).max_rows, k_all = g.w->k();
+  // Long k blocks win up to 2048 (C is loaded and stored less often); equal ones, a multiple of 32.
+  constexpr size_t kLongestBlock = 2048;
+  const size_t passes = (k_all + kLongestBlock - 1) / kLongestBlock;
+  return {.row = row,
+          .tiles = {rows, (rows + max_rows - 1) / max_rows},
+          .k_block = KBlock<R::kStep>(g, ((k_all + passes - 1) / passes + 31) / 32 * 32)};
 }
 
-// Rows m0 .. m1 - 1, panels p0 .. p1 - 1.
-void GemmPart(const GemmJob& g, size_t m0, size_t m1, size_t p0, size_t p1) {
-  switch (g.w->form()) {
-    case WeightForm::kAffine:
-      return GemmPartOf<ReadAffine>(g, m0, m1, p0, p1);
-    case WeightForm::kF32:
-      return GemmPartOf<ReadF32>(g, m0, m1, p0, p1);
-    case WeightForm::kBF16:
-      return GemmPartOf<ReadBF16>(g, m0, m1, p0, p1);
-    case WeightForm::kF16:
-      return GemmPartOf<ReadF16>(g, m0, m1, p0, p1);
+template <class R>
+void GemmPartOf(const GemmJob& g, const PackedRows* packed, Part part) {
+  const Plan plan = PlanOf<R>(g.tuning, g.m);
+  if (part.p1 == g.w->panels() && g.w->n() % kPanelRows != 0) {
+    const size_t m0 = packed == nullptr ? 0 : packed->row + packed->tiles.Begin(part.t0);
+    const size_t m1 = packed == nullptr ? g.m : packed->row + packed->tiles.Begin(part.t1);
+    LastPanel<R>(g, m0, m1, std::min<size_t>(plan.max_rows, R::kMaxRows));
+    if (--part.p1 == part.p0) return;
   }
+  if (packed == nullptr) return FewRows<R>(g, part.p0, part.p1);
+  if (plan.widen) return ManyRows<R, ReadF32>(g, *packed, part);
+  if constexpr (!std::is_same_v<R, ReadAffine>) ManyRows<R, R>(g, *packed, part);
+}
+
+// f<reader of the weights>().
+template <class F>
+auto WithReader(WeightForm form, const F& f) {
+  switch (form) {
+    case WeightForm::kAffine:
+      return f.template operator()<ReadAffine>();
+    case WeightForm::kF32:
+      return f.template operator()<ReadF32>();
+    case WeightForm::kBF16:
+      return f.template operator()<ReadBF16>();
+    case WeightForm::kF16:
+      break;
+  }
+  return f.template operator()<ReadF16>();
+}
+
+bool IsFew(const GemmJob& g) {
+  return WithReader(g.w->form(), [&]<class R>() { return PlanOf<R>(g.tuning, g.m).Few(g.m); });
+}
+PackedRows LayOutRows(const GemmJob& g, size_t row, size_t rows) {
+  return WithReader(g.w->form(), [&]<class R>() { return LayOutRowsOf<R>(g, row, rows); });
+}
+// A part of the rows that are packed, or panels for all rows where these are few (null).
+void GemmPart(const GemmJob& g, const PackedRows* packed, const Part& part) {
+  WithReader(g.w->form(), [&]<class R>() { GemmPartOf<R>(g, packed, part); });
 }
 
 }  // namespace iha::kernels::HWY_NAMESPACE
@@ -314,6 +366,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace iha::kernels {
+HWY_EXPORT(IsFew);
+HWY_EXPORT(LayOutRows);
+HWY_EXPORT(PackTiles);
 HWY_EXPORT(GemmPart);
 
 void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c, size_t ldc, ParallelFor& parallel,
@@ -325,23 +380,35 @@ void Gemm(const float* a, size_t lda, size_t m, const PackedWeights& w, float* c
     for (size_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, w.n(), 0.0f);
     return;
   }
-  const GemmJob job{a, lda, &w, c, ldc, tuning, std::make_shared<const char>()};
+  const GemmJob job{a, lda, m, &w, c, ldc, tuning};
   const auto part = HWY_DYNAMIC_DISPATCH(GemmPart);
   const size_t threads = static_cast<size_t>(parallel.Threads());
-  const size_t panels = w.panels();
-  if (threads == 1) return part(job, 0, m, 0, panels);
   // Jobs are handed out as threads come free; a few per thread so that a slow core does not hold up the rest, and as
-  // many for each, so that equally fast ones end together.
-  const bool split_rows = tuning.split_rows >= 0 ? tuning.split_rows != 0 : m >= 96;
-  if (split_rows) {
-    const size_t wanted = std::clamp<size_t>(m / 48, 1, threads * 4);
-    const size_t jobs = wanted > threads ? wanted / threads * threads : wanted;
-    parallel.Run(jobs, [&](size_t j, int) { part(job, m * j / jobs, m * (j + 1) / jobs, 0, panels); });
-  } else {
-    // One row of a small matrix is some microseconds: more jobs would only shorten its streams.
-    const size_t rounds = w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
-    const PanelCut cut(panels, threads, rounds);
-    parallel.Run(cut.jobs(), [&](size_t j, int) { part(job, 0, m, cut.Begin(j), cut.Begin(j + 1)); });
+  // many for each, so that equally fast ones end together. One row of a small matrix is some microseconds: more jobs
+  // would only shorten its streams.
+  const size_t rounds = threads == 1 ? 1 : w.n() * w.k() > (4u << 20) ? 8 : m == 1 ? 1 : 2;
+  const PanelCut cut(w.panels(), threads, rounds);
+  if (HWY_DYNAMIC_DISPATCH(IsFew)(job)) {
+    parallel.Run(cut.jobs(), [&](size_t j, int) { part(job, nullptr, {cut.Begin(j), cut.Begin(j + 1)}); });
+    return;
+  }
+
+  // Rows are packed once for all threads. Narrow matrices have fewer jobs than there are threads: these share the rows.
+  static thread_local GemmScratch scratch;
+  const auto pack = HWY_DYNAMIC_DISPATCH(PackTiles);
+  const size_t row_block = tuning.row_block != 0 ? tuning.row_block : kRowBlock;
+  const size_t blocks = (m + row_block - 1) / row_block;
+  for (size_t b = 0; b < blocks; ++b) {
+    const size_t row = m * b / blocks, rows = m * (b + 1) / blocks - row;
+    PackedRows packed = HWY_DYNAMIC_DISPATCH(LayOutRows)(job, row, rows);
+    packed.a = scratch.Get(rows * w.k());
+    const size_t tiles = packed.tiles.tiles, pieces = std::min(tiles, threads);
+    parallel.Run(pieces, [&](size_t j, int) { pack(job, packed, tiles * j / pieces, tiles * (j + 1) / pieces); });
+    const size_t row_parts = std::clamp<size_t>(threads / cut.jobs(), 1, tiles);
+    parallel.Run(cut.jobs() * row_parts, [&](size_t j, int) {
+      const size_t p = j / row_parts, r = j % row_parts;
+      part(job, &packed, {cut.Begin(p), cut.Begin(p + 1), tiles * r / row_parts, tiles * (r + 1) / row_parts});
+    });
   }
 }
 

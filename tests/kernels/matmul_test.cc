@@ -107,7 +107,7 @@ TEST(Matmul, EveryPathGivesTheChainsBits) {
     for (const WeightForm form : kForms) {
       const auto [w, want] = CaseOf(form, a, kRows, shape.n, shape.k);
       ForEachTarget([&](const SimdTarget& target) {
-        for (const size_t m : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 31, 97, 200}) {
+        for (const size_t m : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 23, 24, 31, 63, 64, 97, 200}) {
           if (!target.vectorized && m > 8) continue;
           for (ThreadPool& pool : pools) {
             // The last rows of A, so that a row's index in the batch differs between runs.
@@ -135,16 +135,15 @@ TEST(Matmul, TuningChangesNoBit) {
       for (const size_t m : {1, 4, 6, 7, 11, 101}) {
         for (const int max_rows : {0, 1, 2, 3, 4, 5, 6}) {
           for (const size_t k_block : {0, 2, 32, 192}) {
-            for (const int split_rows : {0, 1}) {
+            for (const size_t row_block : {0, 24}) {
               GemmTuning tuning;
               tuning.max_rows = max_rows;
               tuning.k_block = k_block;
-              tuning.row_block = k_block == 32 ? 24 : 0;
-              tuning.split_rows = split_rows;
+              tuning.row_block = row_block;
               std::vector<float> c(m * n, std::numeric_limits<float>::quiet_NaN());
               Gemm(a.data(), k, m, w, c.data(), n, pool, tuning);
               ASSERT_EQ(FirstDifference(c.data(), want.data(), c.size()), -1)
-                  << "m " << m << " max_rows " << max_rows << " k_block " << k_block << " split_rows " << split_rows
+                  << "m " << m << " max_rows " << max_rows << " k_block " << k_block << " row_block " << row_block
                   << " form " << static_cast<int>(form);
             }
           }
