@@ -154,7 +154,8 @@ size_t SpreadPanels(const GemmJob& g, size_t p0, size_t p1) {
       spread.panel_stride *= length;
       return spread;
     };
-    RunPanels<R>(static_cast<int>(rows), streams, g.a, g.lda, 1, reader, c, width, 0, w.k(), true);
+    const StreamsAhead<R> ahead{w.panel(p0 + i), length * w.panel_bytes()};
+    RunPanels<R>(static_cast<int>(rows), streams, g.a, g.lda, 1, reader, c, width, 0, w.k(), true, ahead);
     for (size_t m = 0; m < rows; ++m) {
       for (size_t s = 0; s < streams; ++s) {
         std::memcpy(g.c + m * g.ldc + (p0 + s * length + i) * kPanelRows, c + m * width + s * kPanelRows,

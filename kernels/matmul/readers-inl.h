@@ -30,8 +30,9 @@ inline constexpr int kTileRowsF16 = kLanes == 16 ? 7 : kTileRows16Bit;
 inline constexpr int kMaxTileRows = kTileRowsF16 > kTileRows ? kTileRowsF16 : kTileRows;
 
 // Weight readers: Load<half>(k, np, j) gives vector j of panel np at k (at pair k / 2 and half k % 2 when kStep is 2).
-// kMaxAcc bounds the accumulators so that nothing spills.
+// kMaxAcc bounds the accumulators so that nothing spills. kStepBytes: of a panel, in a step.
 struct ReadF32 {
+  static constexpr size_t kStepBytes = 64;
   static constexpr int kStep = 1, kMaxRows = kTileRows, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 12;
   const float* p;
   size_t panel_stride, k_stride;  // in floats
@@ -51,6 +52,7 @@ struct ReadBF16Plain {
   }
 };
 struct ReadF16 {
+  static constexpr size_t kStepBytes = 32;
   static constexpr int kStep = 1, kMaxRows = kTileRowsF16;
   static constexpr int kMaxAcc = kLanes == 16 ? 28 : IHA_WIDE_REGISTER_FILE ? 24 : 10;
   const uint16_t* p;
@@ -62,6 +64,7 @@ struct ReadF16 {
 };
 // Pairs of bf16 in k. Loaded once for each half: a second L1 hit is cheaper than the registers that keep the word.
 struct ReadBF16 {
+  static constexpr size_t kStepBytes = 64;
   static constexpr int kStep = 2, kMaxRows = kTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 24 : 10;
   const uint32_t* p;
   size_t panel_stride;  // in pairs
@@ -72,6 +75,7 @@ struct ReadBF16 {
 };
 // Affine blocks: widened in registers. A tile goes through them block by block, k counts inside one.
 struct ReadAffine {
+  static constexpr size_t kStepBytes = sizeof(AffinePanelBlock);
   static constexpr int kStep = 16, kMaxRows = kTileRows16Bit, kMaxAcc = IHA_WIDE_REGISTER_FILE ? 16 : 8;
   const AffinePanelBlock* p;
   size_t panel_stride;  // in blocks

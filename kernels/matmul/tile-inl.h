@@ -23,8 +23,29 @@ namespace iha::kernels::HWY_NAMESPACE {
 struct Ahead {
   const uint8_t* p = nullptr;
   int lines = 0;
+  template <int kPanels>
   HWY_INLINE void Step() {
     for (int i = 0; i < lines; ++i, p += 64) __builtin_prefetch(p, 0, 2);
+  }
+};
+
+// The same for a tile's panels as streams: where they are read as fast as memory gives them, the hardware's own
+// fetching stops at each page and begins anew behind it.
+template <class R>
+struct StreamsAhead {
+  static constexpr size_t kBytes = 2048;  // how far
+  const uint8_t* p;
+  size_t stride;
+  template <int kPanels>
+  HWY_INLINE void Step() {
+    // Once a cache line.
+    const bool new_line = R::kStepBytes % 64 == 0 || reinterpret_cast<uintptr_t>(p) % 64 == 0;
+#pragma GCC unroll 4
+    for (int i = 0; new_line && i < kPanels; ++i) {
+#pragma GCC unroll 8
+      for (size_t at = 0; at < R::kStepBytes; at += 64) __builtin_prefetch(p + i * stride + kBytes + at, 0, 2);
+    }
+    p += R::kStepBytes;
   }
 };
 
@@ -59,9 +80,9 @@ HWY_INLINE void TileStep(const float* HWY_RESTRICT a, size_t am, const R& r, siz
 
 // kRows x (kPanels * 16) outputs over k0 .. k1. a: element (m, k) at a[m * am + k * ak]; first: start from +0 instead
 // of from c. k0 is a multiple of kStep.
-template <int kRows, int kPanels, class R>
+template <int kRows, int kPanels, class R, class A>
 HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R& r, float* HWY_RESTRICT c, size_t ldc,
-                     size_t k0, size_t k1, bool first, Ahead& ahead) {
+                     size_t k0, size_t k1, bool first, A& ahead) {
   constexpr int kCols = kPanels * kVectors;
   V acc[kRows][kCols];
 #pragma GCC unroll 16
@@ -72,19 +93,19 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT a, size_t am, size_t ak, const R&
   size_t k = k0;
   if constexpr (R::kStep == 1) {
     for (; k < k1; ++k) {
-      ahead.Step();
+      ahead.template Step<kPanels>();
       TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
     }
   } else if constexpr (R::kStep == 16) {
     for (; k < k1; k += 16) {
-      ahead.Step();
+      ahead.template Step<kPanels>();
       const R block = r.Block(k / 16);
       const size_t count = k1 - k < 16 ? k1 - k : 16;
       for (size_t i = 0; i < count; ++i) TileStep<kRows, kPanels, 0>(a + (k + i) * ak, am, block, i, acc);
     }
   } else {
     for (; k + 2 <= k1; k += 2) {
-      ahead.Step();
+      ahead.template Step<kPanels>();
       TileStep<kRows, kPanels, 0>(a + k * ak, am, r, k, acc);
       // Compiler barrier: the odd half loads the word again instead of holding it in a register.
       if (!IHA_WIDE_REGISTER_FILE) asm volatile("" ::: "memory");
@@ -110,9 +131,9 @@ constexpr int TilePanels(int rows, int max_acc) {
 
 // A run of np panels for kRows rows, using the widest tile that the registers allow. reader(p) starts at panel p. The
 // fetch ahead goes on from tile to tile.
-template <int kRows, class R, class ReaderAt>
+template <int kRows, class R, class ReaderAt, class A>
 HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c, size_t ldc,
-                        size_t k0, size_t k1, bool first, Ahead ahead) {
+                        size_t k0, size_t k1, bool first, A ahead) {
   constexpr int kPanels = TilePanels(kRows, R::kMaxAcc);
   size_t p = 0;
   for (; p + kPanels <= np; p += kPanels) {
@@ -126,9 +147,9 @@ HWY_INLINE void RunRows(size_t np, const float* a, size_t am, size_t ak, const R
   }
 }
 
-template <class R, class ReaderAt>
+template <class R, class ReaderAt, class A = Ahead>
 HWY_NOINLINE void RunPanels(int rows, size_t np, const float* a, size_t am, size_t ak, const ReaderAt& reader, float* c,
-                            size_t ldc, size_t k0, size_t k1, bool first, Ahead ahead = {}) {
+                            size_t ldc, size_t k0, size_t k1, bool first, A ahead = {}) {
   switch (rows) {
     case 1:
       return RunRows<1, R>(np, a, am, ak, reader, c, ldc, k0, k1, first, ahead);
