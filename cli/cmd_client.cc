@@ -9,6 +9,7 @@
 #include "cli/run/progress.h"
 #include "cli/store_commands.h"
 #include "cli/sweep_file.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
@@ -77,7 +78,7 @@ void PrintProgress(const SweepProgress& progress, bool json) {
     return;
   }
   std::cout << "sweep " << progress.sweep.Hex() << "  " << progress.state << "  " << FinishedItems(progress) << "/"
-            << PlannedItems(progress) << " items  " << Counted(progress.live_workers, "worker") << "\n";
+            << Counted(PlannedItems(progress), "item") << "  " << Counted(progress.live_workers, "worker") << "\n";
   for (const JobProgress& job : progress.jobs) {
     std::cout << TerminalSafe(fmt::format(
                      "  {:<18} {}/{}{}  {} · {}", job.state, job.scored + job.unscored, job.planned,
@@ -175,8 +176,8 @@ absl::Status List(const Flags& flags) {
                              {"submitted", when},
                              {"run_tag", sweep.run_tag}});
     } else {
-      std::cout << TerminalSafe(fmt::format("{}  {:<9}  {}/{} items  {}{}{}", sweep.sweep.Hex(), sweep.state,
-                                            sweep.finished, sweep.planned, when, sweep.run_tag.empty() ? "" : "  ",
+      std::cout << TerminalSafe(fmt::format("{}  {:<9}  {}/{}  {}{}{}", sweep.sweep.Hex(), sweep.state, sweep.finished,
+                                            Counted(sweep.planned, "item"), when, sweep.run_tag.empty() ? "" : "  ",
                                             sweep.run_tag))
                 << "\n";
     }

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/gate/comparison.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
@@ -133,12 +134,12 @@ void PrintMetrics(const Comparison& c) {
     std::cout << fmt::format("  A {} %, B {} %, B - A {} points", reports::Percent(m.a, 2), reports::Percent(m.b, 2),
                              reports::SignedPercent(m.b - m.a, 2));
     if (m.identical) {
-      std::cout << fmt::format("; bit-identical outputs on {} items\n", m.test.items);
+      std::cout << fmt::format("; bit-identical outputs on {}\n", Counted(m.test.items, "item"));
       continue;
     }
-    std::cout << fmt::format(" [{:+.2f}, {:+.2f}] ({}, 95 %); {} of {} items better, {} worse; p = {:.3g} ({}{})\n",
-                             100 * m.test.lower, 100 * m.test.upper, NameOf(m.test.method), m.test.better, m.test.items,
-                             m.test.worse, m.p, m.p_test,
+    std::cout << fmt::format(" [{:+.2f}, {:+.2f}] ({}, 95 %); {} of {} better, {} worse; p = {:.3g} ({}{})\n",
+                             100 * m.test.lower, 100 * m.test.upper, NameOf(m.test.method), m.test.better,
+                             Counted(m.test.items, "item"), m.test.worse, m.p, m.p_test,
                              m.mid_p.has_value() ? fmt::format(", mid-p {:.3g}", *m.mid_p) : "");
   }
 }
@@ -168,9 +169,9 @@ void PrintText(const Comparison& c) {
   }
   for (const auto& [spec, leaks] : c.leaks) {
     for (const benchmarks::ExemplarLeak& leak : leaks) {
-      std::cout << TerminalSafe(
-                       fmt::format("exemplar: {}: test item {} ({}) is shown, with its answer, before {} items{}", spec,
-                                   leak.item, leak.item_id, leak.prompts, leak.in_its_own ? ", itself among them" : ""))
+      std::cout << TerminalSafe(fmt::format("exemplar: {}: test item {} ({}) is shown, with its answer, before {}{}",
+                                            spec, leak.item, leak.item_id, Counted(leak.prompts, "item"),
+                                            leak.in_its_own ? ", itself among them" : ""))
                 << "\n";
     }
   }

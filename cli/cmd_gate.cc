@@ -9,6 +9,7 @@
 #include "cli/gate/sequential_watch.h"
 #include "cli/gate/stored_run.h"
 #include "cli/run/progress.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/flag_checks.h"
@@ -131,9 +132,9 @@ absl::Status CheckWhole(const reports::GateRun& run) {
     const auto missing = entry.planned - static_cast<int64_t>(entry.items.size());
     if (missing == 0) continue;
     return FailedPrecondition(
-        "{}: {} of {} items are not there yet; finish the sweep first (run it again with the same "
+        "{}: {} of {} not there yet; finish the sweep first (run it again with the same "
         "arguments)",
-        names[e], missing, entry.planned);
+        names[e], missing, Counted(entry.planned, "item"));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "benchmarks/graders/graders.h"
 #include "benchmarks/graders/tool_judge.h"
 #include "cli/command.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
 #include "common/status_macros.h"
@@ -128,8 +129,8 @@ Json JobJson(const RegradedJob& job, bool sequential) {
 void PrintJob(const RegradedJob& job, bool sequential) {
   const std::string outcome = job.of_checkpoint   ? "not graded again: its references follow from the checkpoint"
                               : job.after.empty() ? std::string("equal to ") + job.before
-                                                  : fmt::format("{} of {} items differ from {}, stored as {}",
-                                                                job.changed, job.items, job.before, job.after);
+                                                  : fmt::format("{} of {} changed from {}, stored as {}", job.changed,
+                                                                Counted(job.items, "item"), job.before, job.after);
   std::cout << TerminalSafe(fmt::format("{} · {}: {}", job.job.model.name, job.job.entry.benchmark.name, outcome))
             << "\n";
   for (const RegradedMetric& metric : job.metrics) {

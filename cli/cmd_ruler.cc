@@ -13,6 +13,7 @@
 #include "benchmarks/ruler/templates.h"
 #include "benchmarks/ruler/texts.h"
 #include "cli/command.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/flag_checks.h"
@@ -129,12 +130,12 @@ void Report(const Written& written, const ruler::RulerOptions& options, const Fl
       more += fmt::format("{}{} exceed their length by the special tokens that the tokenizer adds",
                           more.empty() ? "" : "; ", written.over_length);
     }
-    std::cout << fmt::format("{}: {} rows{}\n", written.path, written.rows, more.empty() ? "" : " (" + more + ")");
+    std::cout << fmt::format("{}: {}{}\n", written.path, Counted(written.rows, "row"),
+                             more.empty() ? "" : " (" + more + ")");
   }
   if (end.has_value()) {
-    Fail(kName,
-         InvalidArgument("{} at {}: row {}: {}: {}; {} of {} rows are kept in {}", options.task, options.length,
-                         end->row, ruler::EndName(end->kind), end->cause, written.rows, flags.samples, written.path));
+    Fail(kName, InvalidArgument("{} at {}: row {}: {}: {}; {} of {} kept in {}", options.task, options.length, end->row,
+                                ruler::EndName(end->kind), end->cause, written.rows, flags.samples, written.path));
   }
 }
 

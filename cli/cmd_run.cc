@@ -12,6 +12,7 @@
 #include "cli/run/local_device.h"
 #include "cli/run/spec_notes.h"
 #include "cli/sweep_file.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/flag_checks.h"
 #include "common/json.h"
@@ -176,7 +177,7 @@ int Conclude(const RunFlags& flags, const RunOutcome& outcome) {
   }
   PrintSequential(*outcome.verdict, flags.json);
   if (!flags.quiet) {
-    std::cerr << fmt::format("{} of {} items were run, {} were needed\n", outcome.finished, outcome.planned,
+    std::cerr << fmt::format("run: {} of {}; needed: {}\n", outcome.finished, Counted(outcome.planned, "item"),
                              outcome.verdict->used);
   }
   return ExitCodeOf(outcome.verdict->verdict, flags.gate.inconclusive);

@@ -1,4 +1,5 @@
 // The client's side of the Coordinator: submit, status, list, cancel, table.
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "coordinator/coordinator.h"
@@ -43,8 +44,8 @@ absl::StatusOr<SweepId> Coordinator::Submit(const SweepSpec& spec) {
   if (is_new) {
     int64_t items = 0;
     for (const NewJob& job : plan.jobs) items += job.spec.items;
-    Tell("sweep {}: submitted: {} models x {} entries, {} items", ShortId(plan.id), plan.spec.models.size(),
-         plan.spec.entries.size(), items);
+    Tell("sweep {}: submitted: {} x {}, {}", ShortId(plan.id), CountedSize(plan.spec.models, "model"),
+         Counted(static_cast<int64_t>(plan.spec.entries.size()), "entry", "entries"), Counted(items, "item"));
   }
   return plan.id;
 }

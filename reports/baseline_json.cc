@@ -84,6 +84,9 @@ class Reader {
   }
   const Json& at(const char* name) const { return json_.at(name); }
   Reader In(const char* name) const { return {json_.at(name), fmt::format("{}: {}", where_, name)}; }
+  bool HasText(const char* name) const {
+    return json_.is_object() && json_.contains(name) && json_.at(name).is_string();
+  }
   absl::Status Text(const char* name, std::string& out) const {
     if (!at(name).is_string()) return Wrong(name, "a string");
     out = at(name).get<std::string>();
@@ -215,12 +218,18 @@ absl::Status ReadEntry(const Reader& in, GateEntry& entry) {
   return absl::OkStatus();
 }
 
-absl::Status ReadRun(const Reader& in, Baseline& baseline) {
+// Before its fields: another kind of file has none of them.
+absl::Status CheckSchema(const Reader& in) {
+  if (!in.HasText("schema")) return in.Wrong("", fmt::format("an object of schema \"{}\"", kSchema));
   std::string schema;
+  IHA_RETURN_IF_ERROR(in.Text("schema", schema));
+  return schema == kSchema ? absl::OkStatus() : in.Wrong("schema", fmt::format("\"{}\"", kSchema));
+}
+
+absl::Status ReadRun(const Reader& in, Baseline& baseline) {
+  IHA_RETURN_IF_ERROR(CheckSchema(in));
   IHA_RETURN_IF_ERROR(in.Fields({"schema", "iha_eval_version", "sweep", "model", "weights_digest", "tokenizer_digest",
                                  "numerics_id", "margin_rule", "entries"}));
-  IHA_RETURN_IF_ERROR(in.Text("schema", schema));
-  if (schema != kSchema) return in.Wrong("schema", fmt::format("\"{}\"", kSchema));
   GateRun& run = baseline.run;
   IHA_RETURN_IF_ERROR(in.Text("iha_eval_version", run.iha_eval_version));
   IHA_RETURN_IF_ERROR(in.Text("sweep", run.sweep));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "benchmarks/scoring/ruler_means.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "reports/aggregate.h"
@@ -269,7 +270,7 @@ absl::StatusOr<Figure> TrainTokensFigure(const Snapshot& snapshot, const std::ma
   figure.series = axis.series == std::vector<std::string>{""} ? std::vector<std::string>{"checkpoints"} : axis.series;
   if (columns.size() > kMostTokenPanels) {
     figure.notes.push_back(
-        fmt::format("the first {} of {} columns; --metric chooses one", kMostTokenPanels, columns.size()));
+        fmt::format("the first {} of {}; --metric chooses one", kMostTokenPanels, CountedSize(columns, "column")));
     columns.resize(kMostTokenPanels);
   }
   for (const Column& column : columns) figure.panels.push_back(TokenPanel(snapshot, column, axis));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "benchmarks/scoring/stats_math.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "reports/table.h"
@@ -69,7 +70,7 @@ void SayWhatDecides(const GateEntry& candidate, const GateMetric& own, const Gat
 void Judge(const GateOptions& options, MetricVerdict& v) {
   if (v.identical) {
     v.verdict = Verdict::kPass;
-    v.reason = fmt::format("bit-identical outputs on {} items", v.test.items);
+    v.reason = fmt::format("bit-identical outputs on {}", Counted(v.test.items, "item"));
     return;
   }
   v.verdict = VerdictOf(v.test, v.margin.value, v.adjusted_p, options.alpha);
@@ -89,8 +90,8 @@ void Judge(const GateOptions& options, MetricVerdict& v) {
 
 std::string WhatDecides(const MetricVerdict& v) {
   if (!v.more_items.has_value()) return "";
-  std::string text = fmt::format("; about {} more {}", *v.more_items, *v.more_items == 1 ? "item" : "items");
-  if (v.samples_needed.has_value()) text += fmt::format(", or {} samples an item,", *v.samples_needed);
+  std::string text = fmt::format("; about {}", Counted(*v.more_items, "more item"));
+  if (v.samples_needed.has_value()) text += fmt::format(", or {} an item,", Counted(*v.samples_needed, "sample"));
   return text + " would decide if the difference is what was seen";
 }
 
@@ -103,16 +104,18 @@ void JudgeAll(const GateOptions& options, GateReport& report) {
   const auto& open = names[static_cast<size_t>(Verdict::kInconclusive)];
   if (!failed.empty()) {
     report.verdict = Verdict::kFail;
-    report.reason =
-        fmt::format("worse in {} of {} metrics: {}", failed.size(), report.metrics.size(), fmt::join(failed, ", "));
+    report.reason = fmt::format("worse in {} of {}: {}", failed.size(), CountedSize(report.metrics, "metric"),
+                                fmt::join(failed, ", "));
   } else if (!open.empty()) {
     report.verdict = Verdict::kInconclusive;
-    report.reason =
-        fmt::format("{} of {} metrics are not decided: {}", open.size(), report.metrics.size(), fmt::join(open, ", "));
+    report.reason = fmt::format("{} of {} not decided: {}", open.size(), CountedSize(report.metrics, "metric"),
+                                fmt::join(open, ", "));
   } else {
     report.verdict = Verdict::kPass;
     report.reason =
-        fmt::format("all {} metrics are within their margins at alpha {}", report.metrics.size(), options.alpha);
+        report.metrics.size() == 1
+            ? fmt::format("the metric is within its margin at alpha {}", options.alpha)
+            : fmt::format("all {} metrics are within their margins at alpha {}", report.metrics.size(), options.alpha);
   }
 }
 

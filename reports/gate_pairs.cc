@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "benchmarks/scoring/ruler_means.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
@@ -167,8 +168,8 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
       const std::string& name = entry.metrics[m].name;
       if (!Chosen(metrics, name)) continue;
       if (Undefined(entry, m)) {
-        notes.push_back(
-            fmt::format("{}: undefined for {} samples, left out", metric_names[b][m], entry.sampling.samples));
+        notes.push_back(fmt::format("{}: undefined for {}, left out", metric_names[b][m],
+                                    Counted(entry.sampling.samples, "sample")));
         continue;
       }
       auto pair = FindMetric(candidate, equal, name);
@@ -205,9 +206,9 @@ absl::Status CheckWhole(const GateRun& run, size_t index, size_t metric) {
   for (const GateItem& item : entry.items) have += item.values[metric].has_value() ? 1 : 0;
   if (have == entry.planned) return absl::OkStatus();
   return FailedPrecondition(
-      "{}: {}: {} of {} items have no value; finish the sweep first (run it again with the same "
+      "{}: {}: {} of {} without a value; finish the sweep first (run it again with the same "
       "arguments), or leave the metric out with --metrics",
-      run.model, MetricNames(Named(run))[index][metric], entry.planned - have, entry.planned);
+      run.model, MetricNames(Named(run))[index][metric], entry.planned - have, Counted(entry.planned, "item"));
 }
 
 }  // namespace

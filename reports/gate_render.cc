@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/text.h"
 #include "reports/html_text.h"
 #include "reports/render.h"
@@ -18,9 +19,10 @@ std::string Percents(double fraction) { return fmt::format("{:.2f}", 100.0 * fra
 std::string Points(double fraction) { return fmt::format("{:+.2f}", 100.0 * fraction); }
 
 std::string TestLine(const MetricVerdict& v) {
-  if (v.identical) return fmt::format("{} items, nothing to test", v.test.items);
-  return fmt::format("bounds {} and {}, each one-sided ({}); {} items, {} better, {} worse", Points(v.test.lower),
-                     Points(v.test.upper), NameOf(v.test.method), v.test.items, v.test.better, v.test.worse);
+  if (v.identical) return fmt::format("{}, nothing to test", Counted(v.test.items, "item"));
+  return fmt::format("bounds {} and {}, each one-sided ({}); {}, {} better, {} worse", Points(v.test.lower),
+                     Points(v.test.upper), NameOf(v.test.method), Counted(v.test.items, "item"), v.test.better,
+                     v.test.worse);
 }
 
 std::string MarginLine(const MetricVerdict& v) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "benchmarks/scoring/stats_betting.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/rng.h"
 #include "common/status_macros.h"
@@ -147,15 +148,15 @@ void CountWork(const std::vector<PairedMetric>& pairs, const std::vector<Walk>& 
 // What was spared besides: samples behind settled votes.
 std::string VotesText(const SequentialReport& report) {
   if (report.vote_samples_planned == 0) return "";
-  return fmt::format("; their votes were settled by {} of {} samples", report.vote_samples,
-                     report.vote_samples_planned);
+  return fmt::format("; their votes were settled by {} of {}", report.vote_samples,
+                     Counted(report.vote_samples_planned, "sample"));
 }
 
 std::string ReasonOf(const SequentialReport& report) {
   const double share = 100.0 * static_cast<double>(report.planned - report.used) / static_cast<double>(report.planned);
   const std::string votes = VotesText(report);
-  const std::string used = fmt::format("after {} of {} items ({:.0f} % of the work not needed){}", report.used,
-                                       report.planned, share, votes);
+  const std::string used = fmt::format("after {} of {} ({:.0f} % of the work not needed){}", report.used,
+                                       Counted(report.planned, "item"), share, votes);
   switch (report.verdict) {
     case Verdict::kPass:
       return fmt::format("every metric is within its margin, {}", used);
@@ -164,7 +165,7 @@ std::string ReasonOf(const SequentialReport& report) {
     case Verdict::kInconclusive:
       break;
   }
-  return fmt::format("not certain after {} of {} items{}", report.used, report.planned, votes);
+  return fmt::format("not certain after {} of {}{}", report.used, Counted(report.planned, "item"), votes);
 }
 
 }  // namespace
@@ -175,17 +176,20 @@ absl::StatusOr<SequentialReport> EvaluateSequentially(const GateRun& candidate, 
   report.alpha = options.gate.alpha;
   IHA_ASSIGN_OR_RETURN(const std::vector<PairedMetric> pairs,
                        PairMetrics(candidate, baseline, options.gate.metrics, report.notes));
-  const std::vector<std::string> entries = EntryNames(Named(baseline));
+  const std::vector<NamedEntry> named = Named(baseline);
+  const std::vector<std::string> entries = EntryNames(named);
+  const std::vector<std::vector<std::string>> names = MetricNames(named);
   std::vector<Walk> walks;
   for (const PairedMetric& pair : pairs) {
     const GateEntry& entry = baseline.entries[pair.baseline_entry];
     const GateMetric& metric = entry.metrics[pair.baseline_metric];
+    const std::string& name = names[pair.baseline_entry][pair.baseline_metric];
     if (!options.gate.margin.has_value() && !metric.margin.has_value()) {
-      return InvalidArgument("{} {}: the baseline has no margin; give --margin, or export it again",
-                             entry.benchmark.name, metric.name);
+      return InvalidArgument("{}: the baseline has no margin; give --margin, or export it again", name);
     }
     const Margin margin = options.gate.margin.has_value() ? Margin{*options.gate.margin, "given"} : *metric.margin;
     SequentialMetric& out = report.metrics.emplace_back();
+    out.name = name;
     out.benchmark = entries[pair.baseline_entry];
     out.metric = metric.name;
     out.margin = margin;

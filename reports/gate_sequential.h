@@ -29,6 +29,7 @@ struct SequentialOptions {
 };
 
 struct SequentialMetric {
+  std::string name;  // as the gate calls it (entry_names.h)
   std::string benchmark;
   std::string metric;
   Verdict verdict = Verdict::kInconclusive;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/text.h"
 #include "reports/gate_render.h"
 
@@ -12,9 +13,9 @@ std::string RenderSequentialText(const SequentialReport& report) {
       fmt::format("{} (sequential, alpha {}): {}\n", NameOf(report.verdict), report.alpha, TerminalSafe(report.reason));
   for (const SequentialMetric& m : report.metrics) {
     out += fmt::format(
-        "\n{}\n  {} of {} items; mean difference {:+.2f} points, margin {:.2f} ({})\n"
+        "\n{}\n  {} of {}; mean difference {:+.2f} points, margin {:.2f} ({})\n"
         "  evidence: within the margin {:.3g}, worse {:.3g}; certain at {:.3g}\n",
-        TerminalSafe(fmt::format("{} · {}: {}", m.benchmark, m.metric, NameOf(m.verdict))), m.used, m.planned,
+        TerminalSafe(fmt::format("{}: {}", m.name, NameOf(m.verdict))), m.used, Counted(m.planned, "item"),
         100.0 * m.delta, 100.0 * m.margin.value, m.margin.rule, m.e_pass, m.e_worse, 1.0 / report.alpha);
   }
   for (const std::string& note : report.notes) out += fmt::format("note: {}\n", TerminalSafe(note));
@@ -35,7 +36,8 @@ std::string RenderSequentialJson(const SequentialReport& report) {
                {"vote_samples_planned", report.vote_samples_planned},
                {"metrics", Json::array()}};
   for (const SequentialMetric& m : report.metrics) {
-    json["metrics"].push_back({{"benchmark", m.benchmark},
+    json["metrics"].push_back({{"name", m.name},
+                               {"benchmark", m.benchmark},
                                {"metric", m.metric},
                                {"verdict", NameOf(m.verdict)},
                                {"margin", m.margin.value},

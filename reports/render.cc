@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
 #include "common/errors.h"
 #include "reports/render_html.h"
 
@@ -42,9 +43,9 @@ std::vector<std::string> FooterLines(const Table& table) {
   }
   for (size_t e = 0; e < p.spec.entries.size(); e++) {
     const JobSpec& job = p.jobs[e].spec;
-    lines.push_back(fmt::format("{} · version {} · grader {} · {} items · data {} · prompts {}", Describe(job.entry),
-                                job.benchmark_version, job.grader_version, job.items, Short(job.data_digest),
-                                Short(job.prompt_digest)));
+    lines.push_back(fmt::format("{} · version {} · grader {} · {} · data {} · prompts {}", Describe(job.entry),
+                                job.benchmark_version, job.grader_version, Counted(job.items, "item"),
+                                Short(job.data_digest), Short(job.prompt_digest)));
   }
   lines.push_back(HasOwnRow(table)
                       ? "values in %, 95 % interval in brackets, scored/planned items; items that finished "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "absl/strings/escaping.h"
+#include "common/counted.h"
 #include "common/digest.h"
 #include "reports/html_assets.h"
 #include "reports/html_text.h"
@@ -62,10 +63,10 @@ class Page {
         "holds wrong and right; <code>iha-eval export samples</code> writes all, <code>iha-eval explain</code> an "
         "item's whole story.</p>\n";
     for (const SampleGroup& group : samples_) {
-      out +=
-          fmt::format("<details id=\"{}\"><summary>{} · {} ({} of {} samples)</summary>\n",
-                      GroupId(group.row, group.entry), Isolated(RowName(table_.rows[group.row])),
-                      Isolated(Describe(table_.provenance.spec.entries[group.entry])), group.shown.size(), group.total);
+      out += fmt::format("<details id=\"{}\"><summary>{} · {} ({} of {})</summary>\n", GroupId(group.row, group.entry),
+                         Isolated(RowName(table_.rows[group.row])),
+                         Isolated(Describe(table_.provenance.spec.entries[group.entry])), group.shown.size(),
+                         Counted(group.total, "sample"));
       for (const ShownSample& sample : group.shown) {
         out += fmt::format("<div>item {} · sample {} · {}</div>\n<pre dir=\"auto\">\n{}</pre>\n",
                            Isolated(sample.item_id), sample.sample, Isolated(sample.verdict), HtmlText(sample.text));
@@ -134,8 +135,8 @@ class Page {
     for (const std::string& line : lines) out += fmt::format("<span>{}</span>", Isolated(line));
     for (const SampleGroup& group : samples_) {
       if (group.row != r || group.entry != column.entry) continue;
-      out += fmt::format("<span><a href=\"#{}\">{} of {} samples</a></span>", GroupId(r, column.entry),
-                         group.shown.size(), group.total);
+      out += fmt::format("<span><a href=\"#{}\">{} of {}</a></span>", GroupId(r, column.entry), group.shown.size(),
+                         Counted(group.total, "sample"));
     }
     return out;
   }
@@ -148,10 +149,10 @@ class Page {
     }
     if (shown.rank.has_value()) lines.push_back(fmt::format("rank {}", shown.rank->ToFixed(1)));
     if (!row.imported.empty()) return;
-    lines.push_back(fmt::format("{} of {} items scored", cell.scored, cell.planned));
+    lines.push_back(fmt::format("{} of {} scored", cell.scored, Counted(cell.planned, "item")));
     for (const auto& [reason, count] : cell.unscored) lines.push_back(fmt::format("{} {}", count, NameOf(reason)));
-    lines.push_back(fmt::format("{} samples: {} cut at the token limit, {} empty, {} without an answer", cell.samples,
-                                cell.truncated, cell.empty, cell.invalid));
+    lines.push_back(fmt::format("{}: {} cut at the token limit, {} empty, {} without an answer",
+                                Counted(cell.samples, "sample"), cell.truncated, cell.empty, cell.invalid));
   }
 
   void AppendProvenance(const TableRow& row, size_t r, const Column& column, std::vector<std::string>& lines) const {

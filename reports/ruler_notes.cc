@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "benchmarks/scoring/ruler_means.h"
+#include "common/counted.h"
 
 namespace iha::reports {
 namespace {
@@ -31,13 +32,13 @@ struct Sums {
   }
   void AddNotes(const std::string& model, std::vector<std::string>& notes) const {
     if (over_length > 0) {
-      notes.push_back(fmt::format("{}: {} of {} items of RULER exceed their length by up to {}, new tokens included",
-                                  model, over_length, items,
-                                  most_over_length == 1 ? "a token" : fmt::format("{} tokens", most_over_length)));
+      notes.push_back(fmt::format("{}: {} of {} of RULER exceed their length by up to {}, new tokens included", model,
+                                  over_length, Counted(items, "item"),
+                                  most_over_length == 1 ? "a token" : Counted(most_over_length, "token")));
     }
     if (truncated > 0) {
-      notes.push_back(
-          fmt::format("{}: {} of {} samples of RULER ended at their limit of new tokens", model, truncated, samples));
+      notes.push_back(fmt::format("{}: {} of {} of RULER ended at their limit of new tokens", model, truncated,
+                                  Counted(samples, "sample")));
     }
   }
 };

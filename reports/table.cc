@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -21,7 +22,7 @@ using scoring::Rational;
 
 // Above this share of truncated or empty samples a reader must be told (protocols: 256-token caps score cut answers).
 constexpr int64_t kWarnPercent = 5;
-constexpr int64_t kMostNamed = 8;  // suspects in a note
+constexpr int64_t kMostNamed = 8;  // suspects, or cells, in a note
 
 absl::StatusOr<size_t> BaselineRow(const std::vector<std::string>& rows, const std::string& wanted) {
   if (wanted.empty()) return 0;
@@ -84,7 +85,7 @@ void FillRanks(Table& table) {
 }
 
 std::string ShareText(int64_t part, int64_t whole) {
-  return fmt::format("{} of {} samples ({} %)", part, whole, Percent(Rational(part, whole), 1));
+  return fmt::format("{} of {} ({} %)", part, Counted(whole, "sample"), Percent(Rational(part, whole), 1));
 }
 
 void AddSuspects(const JobRows& job, Table& table) {
@@ -114,7 +115,40 @@ std::string SuspectsText(const Table& table, const std::string& model, size_t en
                      count == 1 ? "1 sample is a suspect" : fmt::format("{} samples are suspects", count), names);
 }
 
+bool NothingFinished(const Cell& cell) {
+  const auto pending = cell.unscored.find(Unscored::kPending);
+  return cell.planned > 0 && pending != cell.unscored.end() && pending->second == cell.planned;
+}
+
+// Of all cells that wait for their first item one note, or none: a sweep that has just begun has nothing else.
+void AddNothingFinished(Table& table) {
+  std::vector<std::string> waiting;
+  int64_t own = 0;
+  for (const TableRow& row : table.rows) {
+    if (!row.imported.empty()) continue;
+    for (size_t c = 0; c < table.columns.size(); c++) {
+      own++;
+      if (NothingFinished(row.cells[c].cell))
+        waiting.push_back(fmt::format("{} / {}", row.model, table.columns[c].header));
+    }
+  }
+  if (waiting.empty()) return;
+  const auto count = static_cast<int64_t>(waiting.size());
+  if (count == own) {
+    table.notes.push_back("no item of this sweep has finished yet");
+    return;
+  }
+  std::string more;
+  if (count > kMostNamed) {
+    waiting.resize(kMostNamed);
+    more = fmt::format(" and {} more", count - kMostNamed);
+  }
+  table.notes.push_back(fmt::format("no item has finished yet in {} of {}: {}{}", count, Counted(own, "cell"),
+                                    fmt::join(waiting, ", "), more));
+}
+
 void AddNotes(Table& table) {
+  AddNothingFinished(table);
   for (size_t c = 0; c < table.columns.size(); c++) {
     const Column& column = table.columns[c];
     // Truncation and emptiness belong to an entry's samples, not to a metric: say them once for each entry.
@@ -134,8 +168,10 @@ void AddNotes(Table& table) {
       }
       const std::string suspects = first_of_entry ? SuspectsText(table, row.model, column.entry) : "";
       if (!suspects.empty()) table.notes.push_back(fmt::format("{}: {}", where, suspects));
+      if (NothingFinished(cell)) continue;  // told above
       for (const auto& [reason, count] : cell.unscored) {
-        table.notes.push_back(fmt::format("{}: {} of {} items {}", where, count, cell.planned, NameOf(reason)));
+        table.notes.push_back(
+            fmt::format("{}: {} of {} {}", where, count, Counted(cell.planned, "item"), NameOf(reason)));
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "cli/command.h"
 #include "cli/gate/stored_run.h"
 #include "common/errors.h"
@@ -21,6 +22,26 @@ namespace {
 bool IsFile(const std::string& name) {
   std::error_code ignored;
   return std::filesystem::exists(name, ignored);
+}
+
+constexpr char kHowToExport[] = "write one with iha-eval export --baseline SWEEP/MODEL --db FILE --out FILE";
+
+absl::StatusOr<reports::Baseline> ReadBundle(const std::string& path, const std::string& flag) {
+  const auto wrong = [&](const std::string& found) {
+    return InvalidArgument("{}: {}: found {}, expected a baseline bundle; {}", flag, path, found, kHowToExport);
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return wrong("a folder");
+  IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path));
+  if (text.empty()) return wrong("an empty file");
+  // Its first bytes: https://www.sqlite.org/fileformat.html, "Magic Header String".
+  if (text.starts_with("SQLite format 3")) {
+    return wrong("a database (for a run of --db give SWEEP/MODEL alone)");
+  }
+  auto bundle = reports::ParseBaseline(text, path);
+  if (bundle.ok() || absl::StrContains(bundle.status().message(), "export")) return bundle;
+  return InvalidArgument("{}: {}; expected a whole baseline bundle; {}", flag, std::string(bundle.status().message()),
+                         kHowToExport);
 }
 
 }  // namespace
@@ -67,8 +88,7 @@ absl::Status CheckBaseline(const reports::GateRun& run) {
 absl::StatusOr<reports::GateRun> ReadGateBaseline(const GateFlags& flags, const std::string& flag,
                                                   coordinator::Store& store) {
   if (IsFile(flags.baseline)) {
-    IHA_ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(flags.baseline));
-    IHA_ASSIGN_OR_RETURN(reports::Baseline bundle, reports::ParseBaseline(text, flags.baseline));
+    IHA_ASSIGN_OR_RETURN(reports::Baseline bundle, ReadBundle(flags.baseline, flag));
     return std::move(bundle.run);
   }
   IHA_ASSIGN_OR_RETURN(const RunName name, ParseRunName(flags.baseline, flag + " (no file of that name)"));

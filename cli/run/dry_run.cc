@@ -8,6 +8,7 @@
 
 #include "benchmarks/prompt_encoder.h"
 #include "cli/run/progress.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
 #include "common/text.h"

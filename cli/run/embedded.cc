@@ -16,6 +16,7 @@
 #include "cli/run/progress.h"
 #include "cli/run/socket_folder.h"
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/digest.h"
 #include "common/errors.h"
 #include "common/fault_point.h"
@@ -292,8 +293,8 @@ absl::StatusOr<RunOutcome> RunEmbedded(const Command& command, const RunFlags& f
   IHA_ASSIGN_OR_RETURN(const SweepId sweep, SubmitOrFind(service->api(), spec, watch != nullptr));
   service->api().ServeOnly(sweep);  // the workers below have this run's models; other sweeps of the file wait
   IHA_ASSIGN_OR_RETURN(const SweepProgress before, service->api().Status(sweep));
-  printer.Say(fmt::format("sweep {} · {} of {} items done · database {}", sweep.Hex().substr(0, 16),
-                          FinishedItems(before), PlannedItems(before), db));
+  printer.Say(fmt::format("sweep {} · {} of {} done · database {}", sweep.Hex().substr(0, 16), FinishedItems(before),
+                          Counted(PlannedItems(before), "item"), db));
   WorkersEnd end;
   if (before.state == "running") {
     IHA_ASSIGN_OR_RETURN(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
 #include "common/text.h"
 
 namespace iha::cli {
@@ -40,10 +41,6 @@ int64_t PlannedItems(const SweepProgress& progress) {
   int64_t planned = 0;
   for (const JobProgress& job : progress.jobs) planned += job.planned;
   return planned;
-}
-
-std::string Counted(int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string ProgressMeter::Line(const SweepProgress& progress, absl::Duration elapsed, int width) {

@@ -34,8 +34,6 @@ class ProgressPace {
 
 // Finished (scored or not) and planned items over all jobs.
 int64_t FinishedItems(const SweepProgress& progress);
-// "1 worker", "2 workers".
-std::string Counted(int64_t count, std::string_view noun);
 int64_t PlannedItems(const SweepProgress& progress);
 
 }  // namespace iha::cli

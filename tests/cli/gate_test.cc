@@ -42,7 +42,7 @@ TEST_F(GateCommand, PassFailAndInconclusiveHaveTheirExitCodes) {
   EXPECT_EQ(Gate(Name("alpha"), beta).exit.code, 0);
   const RunResult worse = Gate(Name("beta"), alpha);
   EXPECT_EQ(worse.exit.code, 5) << worse.out << worse.err;
-  EXPECT_THAT(worse.out, HasSubstr("FAIL: worse in 1 of 1 metrics: jsonl:"));
+  EXPECT_THAT(worse.out, HasSubstr("FAIL: worse in 1 of 1 metric: jsonl:"));
   // A baseline of the database is held to the same margins as its bundle.
   EXPECT_EQ(Gate(Name("beta"), Name("alpha"), {"--json"}).out, Gate(Name("beta"), alpha, {"--json"}).out);
 
@@ -106,7 +106,6 @@ TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
   Refuses(Gate(Name("alpha"), alpha, {"--margin", "nan"}), 2, "--margin: found \"nan\"");
   Refuses(Gate(Name("alpha"), alpha, {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
   Refuses(Gate(Name("alpha"), alpha, {"--junit", Path("no/g.xml")}), 3, "no/g.xml");
-  Refuses(Gate(Name("alpha"), Path("x.db")), 3, "x.db:1:");
   Refuses(Gate(Name("alpha"), alpha, {"--sequential", "--github"}), 2, "--sequential: prints text or --json");
   EXPECT_EQ(Gate(Name("alpha"), alpha, {"--alpha", "0.7"}).exit.code, 2);
   EXPECT_EQ(Gate(Name("alpha"), alpha, {"--inconclusive", "maybe"}).exit.code, 2);
@@ -122,6 +121,33 @@ TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
   const RunResult parts = RunProgram(
       {"iha-eval", "export", "--baseline", "--sweep", sweep_, "--model", "alpha", "--db", Path("x.db"), "--out", "-"});
   EXPECT_EQ(parts.out, ReadFile(alpha).value_or("")) << parts.err;
+}
+
+// Each says what was found, what was expected and how to get it.
+TEST_F(GateCommand, RefusesOtherFilesAsBaseline) {
+  const std::string alpha = ExportBaseline("alpha", "alpha.json");
+  const std::string todo = "write one with iha-eval export --baseline SWEEP/MODEL --db FILE --out FILE";
+  const auto refused = [&](const std::string& file, const std::string& found) {
+    const RunResult plain = Gate(Name("alpha"), file);
+    Refuses(plain, 3, "--baseline: " + file + ": ");
+    Refuses(plain, 3, found);
+    Refuses(plain, 3, todo);
+    Refuses(Gate(Name("alpha"), file, {"--sequential"}), 3, found);
+  };
+  refused(Path("x.db"), "found a database (for a run of --db give SWEEP/MODEL alone), expected a baseline bundle");
+  refused(Path("."), "found a folder, expected a baseline bundle");
+  ASSERT_TRUE(WriteFileAtomic(Path("empty"), "").ok());
+  refused(Path("empty"), "found an empty file");
+  const std::string text = ReadFile(alpha).value();
+  ASSERT_TRUE(WriteFileAtomic(Path("cut.json"), text.substr(0, text.size() / 2)).ok());
+  Refuses(Gate(Name("alpha"), Path("cut.json")), 3, "expected a whole baseline bundle; " + todo);
+  ASSERT_TRUE(WriteFileAtomic(Path("t.json"), R"({"schema": "iha-eval/table/1", "rows": []})").ok());
+  refused(Path("t.json"), "field \"schema\": found \"iha-eval/table/1\", expected \"iha-eval/baseline/1\"");
+  ASSERT_TRUE(WriteFileAtomic(Path("o.json"), R"({"rows": []})").ok());
+  refused(Path("o.json"), "expected an object of schema \"iha-eval/baseline/1\"");
+  // And a bundle where the database is expected.
+  Refuses(RunProgram({"iha-eval", "gate", "--db", alpha, "--candidate", Name("alpha"), "--baseline", alpha}), 3,
+          "alpha.json: not an iha-eval database; give another path to --db");
 }
 
 }  // namespace

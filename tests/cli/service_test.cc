@@ -74,7 +74,7 @@ TEST_F(ServiceTest, TheCoordinatorsLogSaysWhatHappens) {
   Program coordinator(CoordinatorArgs(), Path("c.log"));
   ASSERT_TRUE(coordinator.AwaitLog("listening on"));
   const std::string sweep = Submit("alpha");
-  EXPECT_TRUE(coordinator.AwaitLog("sweep " + sweep.substr(0, 16) + ": submitted: 1 models x 1 entries, 24 items"));
+  EXPECT_TRUE(coordinator.AwaitLog("sweep " + sweep.substr(0, 16) + ": submitted: 1 model x 1 entry, 24 items"));
   const RunResult worker = RunProgram(WorkerArgs({"--id", "one", "--exit-when-done"}));
   EXPECT_EQ(worker.exit.code, 0) << worker.err;
   EXPECT_TRUE(coordinator.AwaitLog("worker one: joined: "));

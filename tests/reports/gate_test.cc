@@ -13,6 +13,7 @@
 
 #include "reports/baseline_json.h"
 #include "reports/gate_render.h"
+#include "reports/gate_sequential.h"
 
 namespace iha::reports {
 namespace {
@@ -182,7 +183,7 @@ TEST(Gate, RefusesWhatIsNotComparableAndNamesTheField) {
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).benchmark.name = "mbpp"; }),
               HasSubstr("gsm8k: the candidate has not run"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).metrics[0].name = "x"; }), HasSubstr("only the baseline has it"));
-  EXPECT_THAT(refused([&](GateRun& r) { entry(r).items.pop_back(); }), HasSubstr("1 of 20 items have no value"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).items.pop_back(); }), HasSubstr("1 of 20 items without a value"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).items[4].values[0].reset(); }), HasSubstr("1 of 20 items"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).items[4].id = "z"; }), HasSubstr("item 4: candidate \"z\""));
 }
@@ -212,7 +213,7 @@ TEST(Gate, PairsEntriesBySettingsAndLeavesOutUndefinedMetrics) {
   ASSERT_EQ(report->metrics.size(), 2U);
   EXPECT_EQ(report->metrics[0].baseline, scoring::Rational(1, 2));
   EXPECT_EQ(report->metrics[1].baseline, scoring::Rational(3, 5));
-  EXPECT_THAT(report->notes, Contains(HasSubstr("gsm8k x pass@9: undefined for 1 samples")));
+  EXPECT_THAT(report->notes, Contains(HasSubstr("gsm8k x pass@9: undefined for 1 sample,")));
   EXPECT_THAT(report->notes, Contains(HasSubstr("only the candidate has it")));
 }
 
@@ -358,8 +359,31 @@ TEST(GateRender, EntriesThatDifferInAnySettingHaveNamesOfTheirOwn) {
                                                      HasSubstr("name=\"gsm8k.strict_match fewshot=8\"")));
   EXPECT_THAT(RenderGateGithub(*report), HasSubstr("::error title=iha-eval gate FAIL gsm8k.strict_match fewshot=8::"));
   EXPECT_THAT(RenderGateText(*report), HasSubstr("\ngsm8k.strict_match fewshot=8: FAIL\n"));
+  const auto sequential = EvaluateSequentially(RunOf("new", {same, changed}), BaselineOf({five, eight}), {});
+  ASSERT_TRUE(sequential.ok()) << sequential.status();
+  EXPECT_THAT(RenderSequentialText(*sequential),
+              AllOf(HasSubstr("\ngsm8k.strict_match fewshot=5: "), HasSubstr("\ngsm8k.strict_match fewshot=8: ")));
+  const auto json = nlohmann::json::parse(RenderSequentialJson(*sequential), nullptr, false);
+  EXPECT_EQ(json["metrics"][1]["name"], report->metrics[1].name);
+  EXPECT_EQ(json["metrics"][1]["benchmark"], "gsm8k fewshot=8");
   EXPECT_THAT(RenderGateMarkdown(*report), HasSubstr("| gsm8k.strict_match fewshot=8 | FAIL |"));
   EXPECT_EQ(nlohmann::json::parse(RenderGateJson(*report))["metrics"][1]["name"], "gsm8k.strict_match fewshot=8");
+}
+
+// One of anything is not told in the plural.
+TEST(GateRender, WordsAgreeWithTheirNumber) {
+  const GateRun baseline = BaselineOf({Entry(20, 10)});
+  const auto pass = EvaluateGate(RunOf("new", {Entry(20, 10)}), baseline, {});
+  ASSERT_TRUE(pass.ok()) << pass.status();
+  EXPECT_EQ(pass->reason, "the metric is within its margin at alpha 0.05");
+  const GateRun one = BaselineOf({Entry(1, 1)});
+  const auto alone = EvaluateGate(RunOf("new", {Entry(1, 1)}), one, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_THAT(RenderGateText(*alone),
+              AllOf(HasSubstr("bit-identical outputs on 1 item\n"), HasSubstr("1 item, nothing to test")));
+  const auto walked = EvaluateSequentially(RunOf("new", {Entry(1, 1)}), one, {});
+  ASSERT_TRUE(walked.ok()) << walked.status();
+  EXPECT_EQ(walked->reason, "not certain after 1 of 1 item");
 }
 
 TEST(GateRender, InconclusiveIsAnErrorOfJunitUnlessItPasses) {

@@ -67,6 +67,19 @@ TEST(BuildTable, SaysHowSureTheRanksAre) {
   EXPECT_FALSE(BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1, 0, 0}}), {}, {old})->rank_spread.has_value());
 }
 
+// Many cells that wait for their first item are one note, not one each.
+TEST(BuildTable, CellsWithNothingFinishedAreOneNote) {
+  const auto none = BuildTable(TwoModels({{}, {}, {}}), {});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_THAT(none->notes, Contains("no item of this sweep has finished yet"));
+  EXPECT_THAT(none->notes, Not(Contains(HasSubstr("pending"))));
+  const auto one = BuildTable(TwoModels({{1, 0, 0, 0}, {1}, {}}), {});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(one->notes, Contains(HasSubstr("no item has finished yet in 2 of 6 cells: ")));
+  EXPECT_THAT(one->notes, Contains(HasSubstr("3 of 4 items pending")));
+  EXPECT_THAT(one->notes, Not(Contains(HasSubstr("4 of 4 items pending"))));
+}
+
 TEST(BuildTable, AnIncompleteCellIsMarkedAndNotRanked) {
   const auto table = BuildTable(TwoModels({{1, 0, 0, 0}, {1, 1}}), {});
   ASSERT_TRUE(table.ok()) << table.status();

@@ -12,6 +12,7 @@
 #include "benchmarks/reasoning/code_data.h"
 #include "benchmarks/scoring/rational.h"
 #include "benchmarks/scoring/vote.h"
+#include "common/counted.h"
 #include "common/errors.h"
 #include "common/file.h"
 #include "common/flag_checks.h"
@@ -221,7 +222,8 @@ class Scorer {
       samples += count.samples;
       most = std::max(most, count.samples);
     }
-    std::cerr << fmt::format("{}: {} samples of {} of {} tasks\n", name_, samples, counts_.size(), tasks_.by_id.size());
+    std::cerr << fmt::format("{}: {} of {} of {}\n", name_, Counted(samples, "sample"), counts_.size(),
+                             CountedSize(tasks_.by_id, "task"));
     for (const int64_t k : {int64_t{1}, int64_t{10}, int64_t{100}}) {
       if (k > 1 && k > most) break;
       if (flags_.lm_eval) {
