@@ -242,6 +242,7 @@ absl::Status ReadRun(const Reader& in, Baseline& baseline) {
   IHA_RETURN_IF_ERROR(rule.Number("alpha", 1e-6, 0.5, baseline.rule.alpha));
   IHA_RETURN_IF_ERROR(rule.Number("power", 0.5, 1, baseline.rule.power));
   IHA_RETURN_IF_ERROR(rule.Number("discordance", 0, 1, baseline.rule.discordance));
+  baseline.run.margin_rule = baseline.rule;
   IHA_RETURN_IF_ERROR(in.List("entries"));
   for (const Json& entry : in.at("entries")) {
     const std::string where = fmt::format("{}: entries[{}]", in.where(), run.entries.size());

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "benchmarks/scoring/stats_math.h"
 #include "common/counted.h"
 #include "common/errors.h"
 #include "common/status_macros.h"
+#include "reports/gate_outlook.h"
 #include "reports/table.h"
 
 namespace iha::reports {
@@ -22,49 +21,22 @@ scoring::PairedOptions TestOptions(const SamplingParams& sampling, const GateOpt
   return test;
 }
 
-// Where nothing scatters the normal approximation says nothing: how many more items, all like these, the test itself
-// needs to decide.
-std::optional<int64_t> MoreItemsAlike(const MetricVerdict& verdict, const scoring::PairedOptions& test) {
-  constexpr int64_t kMost = int64_t{1} << 16;
-  const auto decides = [&](int64_t items) {
-    const std::vector<double> d(static_cast<size_t>(items), verdict.test.delta);
-    const scoring::PairedResult result = scoring::CompareDifferences(d, test);
-    return VerdictOf(result, verdict.margin.value, result.p_worse, test.alpha) != Verdict::kInconclusive;
-  };
-  int64_t low = verdict.test.items, high = low;
-  while (!decides(high)) {
-    low = high;
-    high *= 2;
-    if (high > kMost) return std::nullopt;
-  }
-  while (high - low > 1 + low / 32) {
-    const int64_t middle = low + (high - low) / 2;
-    (decides(middle) ? high : low) = middle;
-  }
-  return std::max<int64_t>(1, high - verdict.test.items);
-}
+// A metric's verdict and what it was judged by.
+struct Tested {
+  MetricVerdict verdict;
+  std::vector<double> d;  // candidate - baseline, by item
+  OutlookOptions outlook;
+};
 
-// How much more would decide if Delta is what was seen: `gap` is its distance from the nearer of the two claims.
-void SayWhatDecides(const GateEntry& candidate, const GateMetric& own, const GateMetric& other,
-                    const GateOptions& options, MetricVerdict& verdict) {
-  if (!(verdict.test.sd > 0.0)) {
-    verdict.more_items = MoreItemsAlike(verdict, TestOptions(candidate.sampling, options));
-    return;
-  }
-  const double gap = std::max(verdict.test.delta + verdict.margin.value, -verdict.test.delta);
-  const double z = scoring::NormalQuantile(1.0 - options.alpha) + scoring::NormalQuantile(options.power);
-  const double sd = verdict.test.sd;
-  const double items = std::ceil(std::min(1e12, (z * sd / gap) * (z * sd / gap)));
-  verdict.more_items = std::max<int64_t>(1, static_cast<int64_t>(items) - verdict.test.items);
+// How much more would decide if Delta is what was seen.
+void SayWhatDecides(const GateEntry& candidate, const GateMetric& own, const GateMetric& other, const Tested& tested,
+                    MetricVerdict& verdict) {
+  OutlookOptions outlook = tested.outlook;
+  outlook.holm = std::max(1.0, verdict.adjusted_p / verdict.test.p_worse);
+  verdict.more_items = MoreItemsToDecide(tested.d, outlook);
   if (!own.within_variance.has_value() || !other.within_variance.has_value()) return;
-  // sd^2 = what differs between the models' items + what a mean of k samples still scatters.
-  const double within = *own.within_variance + *other.within_variance;
-  const double between = std::max(0.0, sd * sd - within / candidate.sampling.samples);
-  const double allowed = static_cast<double>(verdict.test.items) * (gap / z) * (gap / z) - between;
-  if (within > 0 && allowed > within / 1e6) {
-    verdict.samples_needed = static_cast<int64_t>(std::ceil(within / allowed));
-    if (*verdict.samples_needed <= candidate.sampling.samples) verdict.samples_needed.reset();
-  }
+  verdict.samples_needed =
+      SamplesToDecide(verdict.test, *own.within_variance + *other.within_variance, candidate.sampling.samples, outlook);
 }
 
 void Judge(const GateOptions& options, MetricVerdict& v) {
@@ -89,7 +61,7 @@ void Judge(const GateOptions& options, MetricVerdict& v) {
 }
 
 std::string WhatDecides(const MetricVerdict& v) {
-  if (!v.more_items.has_value()) return "";
+  if (!v.more_items.has_value()) return "; more than 65536 items would be needed if the difference is what was seen";
   std::string text = fmt::format("; about {}", Counted(*v.more_items, "more item"));
   if (v.samples_needed.has_value()) text += fmt::format(", or {} an item,", Counted(*v.samples_needed, "sample"));
   return text + " would decide if the difference is what was seen";
@@ -119,12 +91,13 @@ void JudgeAll(const GateOptions& options, GateReport& report) {
   }
 }
 
-absl::StatusOr<MetricVerdict> Evaluate(const GateRun& candidate, const GateRun& baseline, const PairedMetric& pair,
-                                       const GateOptions& options) {
+absl::StatusOr<Tested> Evaluate(const GateRun& candidate, const GateRun& baseline, const PairedMetric& pair,
+                                const GateOptions& options) {
   const GateEntry& entry = baseline.entries[pair.baseline_entry];
   const GateMetric& metric = entry.metrics[pair.baseline_metric];
   IHA_ASSIGN_OR_RETURN(const PairedValues values, ValuesOf(candidate, baseline, pair));
-  MetricVerdict verdict;
+  Tested tested;
+  MetricVerdict& verdict = tested.verdict;
   verdict.metric = metric.name;
   verdict.candidate = MeanOf(values.candidate);
   verdict.baseline = MeanOf(values.baseline);
@@ -137,13 +110,16 @@ absl::StatusOr<MetricVerdict> Evaluate(const GateRun& candidate, const GateRun& 
     return InvalidArgument("{} {}: the baseline has no margin; give --margin, or export it again", entry.benchmark.name,
                            metric.name);
   }
-  verdict.test = scoring::ComparePaired(values.candidate, values.baseline, TestOptions(entry.sampling, options));
+  tested.d = scoring::Differences(values.candidate, values.baseline);
+  tested.outlook = {
+      .test = TestOptions(entry.sampling, options), .margin = verdict.margin.value, .power = options.power};
+  verdict.test = scoring::CompareDifferences(tested.d, tested.outlook.test);
   if (verdict.identical) verdict.test.p_worse = 1.0;  // nothing was tested, so nothing is claimed
-  if (!(verdict.test.sd > 0.0)) return verdict;
+  if (!(verdict.test.sd > 0.0)) return tested;
   verdict.detectable =
       scoring::MinimumDetectableEffect(verdict.test.sd, verdict.test.items, options.alpha, options.power);
-  verdict.power = scoring::PassPower(verdict.test.sd, verdict.test.items, options.alpha, verdict.margin.value);
-  return verdict;
+  verdict.power = UnchangedPasses(tested.d, verdict.test, tested.outlook);
+  return tested;
 }
 
 GateRun WithoutEntries(const GateRun& run) {
@@ -186,12 +162,15 @@ absl::StatusOr<GateReport> EvaluateGate(const GateRun& candidate, const GateRun&
   const std::vector<std::string> entries = EntryNames(named);
   const std::vector<std::vector<std::string>> metrics = MetricNames(named);
   std::vector<double> p;
+  std::vector<Tested> tested;
   for (const PairedMetric& pair : pairs) {
-    IHA_ASSIGN_OR_RETURN(MetricVerdict verdict, Evaluate(candidate, baseline, pair, options));
+    IHA_ASSIGN_OR_RETURN(Tested one, Evaluate(candidate, baseline, pair, options));
+    MetricVerdict& verdict = one.verdict;
     verdict.name = metrics[pair.baseline_entry][pair.baseline_metric];
     verdict.benchmark = entries[pair.baseline_entry];
     p.push_back(verdict.test.p_worse);
-    report.metrics.push_back(std::move(verdict));
+    report.metrics.push_back(verdict);
+    tested.push_back(std::move(one));
   }
   const std::vector<double> adjusted = scoring::HolmAdjusted(p);
   for (size_t i = 0; i < pairs.size(); i++) {
@@ -201,8 +180,16 @@ absl::StatusOr<GateReport> EvaluateGate(const GateRun& candidate, const GateRun&
     if (verdict.verdict != Verdict::kInconclusive) continue;
     const GateEntry& own = candidate.entries[pairs[i].candidate_entry];
     SayWhatDecides(own, own.metrics[pairs[i].candidate_metric],
-                   baseline.entries[pairs[i].baseline_entry].metrics[pairs[i].baseline_metric], options, verdict);
+                   baseline.entries[pairs[i].baseline_entry].metrics[pairs[i].baseline_metric], tested[i], verdict);
     verdict.reason += WhatDecides(verdict);
+  }
+  const std::optional<MarginRule>& rule = baseline.margin_rule;
+  if (!options.margin.has_value() && rule.has_value() &&
+      (rule->alpha != options.alpha || rule->power != options.power)) {
+    report.notes.push_back(fmt::format(
+        "the baseline's margins were fixed at alpha {} and power {}, this gate tests at {} and {}: export the baseline "
+        "again for margins that an unchanged candidate passes with that power",
+        rule->alpha, rule->power, options.alpha, options.power));
   }
   if (candidate.numerics_id != baseline.numerics_id) {
     report.notes.push_back(

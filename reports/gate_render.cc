@@ -36,6 +36,13 @@ std::string MarginLine(const MetricVerdict& v) {
   return out + fmt::format("{:.1f} % of the items differ", 100.0 * v.discordance());
 }
 
+// What the verdicts hold at.
+std::string LevelLine(const GateReport& report) {
+  return fmt::format(
+      "alpha {}, one-sided; power {}; FAIL is corrected over the metrics by Holm, PASS needs every metric",
+      report.alpha, report.target_power);
+}
+
 std::string Side(const char* role, const GateRun& run) {
   return fmt::format("{}: {} · sweep {} · weights {} · numerics {}", role, run.model, run.sweep.substr(0, 16),
                      run.weights.empty() ? "not bound" : run.weights.Hex().substr(0, 16), run.numerics_id);
@@ -105,6 +112,7 @@ std::string RenderGateText(const GateReport& report) {
   std::string out = fmt::format("{}: {}\n", NameOf(report.verdict), TerminalSafe(report.reason));
   out +=
       TerminalSafe(Side("candidate", report.candidate)) + "\n" + TerminalSafe(Side("baseline", report.baseline)) + "\n";
+  out += LevelLine(report) + "\n";
   for (const MetricVerdict& v : report.metrics) {
     out += fmt::format("\n{}\n  {}\n", TerminalSafe(fmt::format("{}: {}", v.name, NameOf(v.verdict))),
                        TerminalSafe(v.reason));
@@ -131,11 +139,8 @@ std::string RenderGateMarkdown(const GateReport& report) {
     out += fmt::format("- {}: {}. {}.\n", MarkdownText(v.name), MarkdownText(v.reason), MarkdownText(MarginLine(v)));
   }
   for (const std::string& note : report.notes) out += fmt::format("- Note: {}.\n", MarkdownText(note));
-  out += fmt::format(
-      "\n{}\n{}\n\nalpha {}, one-sided; FAIL is corrected over the metrics by Holm, PASS needs every "
-      "metric.\n",
-      MarkdownText(Side("candidate", report.candidate)) + "  ", MarkdownText(Side("baseline", report.baseline)),
-      report.alpha);
+  out += fmt::format("\n{}\n{}\n\n{}.\n", MarkdownText(Side("candidate", report.candidate)) + "  ",
+                     MarkdownText(Side("baseline", report.baseline)), LevelLine(report));
   return out;
 }
 
@@ -172,17 +177,18 @@ std::string RenderGateJunit(const GateReport& report, bool inconclusive_passes) 
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"iha-eval gate\" tests=\"{}\" "
-      "failures=\"{}\" errors=\"{}\">\n{}</testsuite>\n",
-      report.metrics.size(), failures, errors, cases);
+      "failures=\"{}\" errors=\"{}\">\n  <properties>\n    <property name=\"alpha\" value=\"{}\"/>\n    <property "
+      "name=\"power\" value=\"{}\"/>\n  </properties>\n{}</testsuite>\n",
+      report.metrics.size(), failures, errors, report.alpha, report.target_power, cases);
 }
 
 std::string RenderGateGithub(const GateReport& report) {
   std::string out;
   for (const MetricVerdict& v : report.metrics) {
     const char* level = v.verdict == Verdict::kFail ? "error" : (v.verdict == Verdict::kPass ? "notice" : "warning");
-    out += fmt::format("::{} title={}::{}\n", level,
-                       Github(fmt::format("iha-eval gate {} {}", NameOf(v.verdict), v.name), true),
-                       Github(v.reason, false));
+    out += fmt::format(
+        "::{} title={}::{}\n", level, Github(fmt::format("iha-eval gate {} {}", NameOf(v.verdict), v.name), true),
+        Github(fmt::format("{} (alpha {}, power {})", v.reason, report.alpha, report.target_power), false));
   }
   return out;
 }

@@ -19,6 +19,7 @@ Margin AutoMargin(const GateEntry& entry, const GateMetric& metric, const Margin
 }
 
 void FixMargins(GateRun& baseline, const MarginRule& rule) {
+  baseline.margin_rule = rule;
   for (GateEntry& entry : baseline.entries) {
     for (GateMetric& metric : entry.metrics) {
       if (!metric.margin.has_value()) metric.margin = AutoMargin(entry, metric, rule);

@@ -51,17 +51,6 @@ struct GateEntry {
   std::vector<GateItem> items;  // increasing index; those that are not committed are absent
 };
 
-struct GateRun {
-  std::string sweep;  // id in hex
-  std::string model;
-  Digest weights;
-  Digest tokenizer;
-  std::string numerics_id;
-  std::string iha_eval_version;
-  std::optional<uint64_t> item_order = std::nullopt;  // SweepSpec::item_order: only a sequential verdict may be given
-  std::vector<GateEntry> entries;
-};
-
 // How `auto` margins are fixed: alpha and power of the test that an unchanged candidate has to pass, and the share of
 // items that are assumed to change where the samples of one item can't tell.
 struct MarginRule {
@@ -70,10 +59,22 @@ struct MarginRule {
   double discordance = 0.10;
 };
 
+struct GateRun {
+  std::string sweep;  // id in hex
+  std::string model;
+  Digest weights;
+  Digest tokenizer;
+  std::string numerics_id;
+  std::string iha_eval_version;
+  std::optional<uint64_t> item_order = std::nullopt;  // SweepSpec::item_order: only a sequential verdict may be given
+  std::optional<MarginRule> margin_rule = std::nullopt;  // of a baseline: by which its margins were fixed
+  std::vector<GateEntry> entries;
+};
+
 // (z_{1-alpha} + z_power) s / sqrt(n) with s^2 = 2 within_variance / k, else s^2 = discordance: the margin that an
 // unchanged candidate passes with that power. Depends on the baseline alone.
 Margin AutoMargin(const GateEntry& entry, const GateMetric& metric, const MarginRule& rule);
-// Fixes the margin of every metric that has none.
+// Fixes the margin of every metric that has none, and notes the rule.
 void FixMargins(GateRun& baseline, const MarginRule& rule);
 
 // The run's entries and their metrics by name, see entry_names.h.

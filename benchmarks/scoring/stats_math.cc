@@ -8,6 +8,7 @@ namespace {
 constexpr double kLn2 = 0.693147180559945309417232;
 constexpr double kSqrtHalf = 0.707106781186547524400844;
 constexpr double kInverseSqrt2Pi = 0.398942280401432677939946;
+constexpr double kSeriesEnd = 3.0;  // of the series about 0 for the normal distribution
 
 // exp(x) for x <= 0: Taylor's series of x / 2^10, squared ten times.
 double ExpNegative(double x) {
@@ -42,7 +43,16 @@ double NaturalLog(double x) {
 }
 
 double NormalCdf(double x) {
-  // 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...): all terms have one sign, so nothing cancels.
+  const double phi = kInverseSqrt2Pi * ExpNegative(-0.5 * x * x);
+  if (x > kSeriesEnd) return 1.0 - NormalCdf(-x);
+  if (x < -kSeriesEnd) {
+    // A tail of 1e-14 is no difference of numbers near 1/2: Laplace's continued fraction, phi / (z + 1 / (z + 2 / ..)).
+    const double z = -x;
+    double fraction = z;
+    for (int i = 120; i > 0; --i) fraction = z + i / fraction;
+    return phi / fraction;
+  }
+  // 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...): all terms of the sum have one sign.
   double term = x, sum = x;
   for (int i = 3; i < 400; i += 2) {
     term = term * x * x / i;
@@ -50,7 +60,7 @@ double NormalCdf(double x) {
     sum += term;
     if (sum == before) break;
   }
-  return 0.5 + kInverseSqrt2Pi * ExpNegative(-0.5 * x * x) * sum;
+  return 0.5 + phi * sum;
 }
 
 double NormalQuantile(double p) {

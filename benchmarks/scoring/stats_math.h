@@ -1,6 +1,6 @@
 // stats_math.h: logarithm and normal quantile from +, -, *, / and sqrt alone, so that an interval has the same bits on
 // every machine (library versions of these functions differ in the last bit between CPUs). Pure. Absolute error below
-// 1e-12, which is far below what an interval needs.
+// 1e-12, which is far below what an interval needs; below x = -3 that of NormalCdf is relative to its value: p-values.
 #pragma once
 
 namespace iha::scoring {

@@ -185,8 +185,7 @@ PairedResult CompareDifferences(std::span<const double> d, const PairedOptions& 
   return result;
 }
 
-PairedResult ComparePaired(std::span<const Score> candidate, std::span<const Score> baseline,
-                           const PairedOptions& options) {
+std::vector<double> Differences(std::span<const Score> candidate, std::span<const Score> baseline) {
   std::vector<double> d;
   d.reserve(candidate.size());
   for (size_t i = 0; i < candidate.size(); ++i) {
@@ -196,7 +195,12 @@ PairedResult ComparePaired(std::span<const Score> candidate, std::span<const Sco
                        : static_cast<double>(a.num) / static_cast<double>(a.den) -
                              static_cast<double>(b.num) / static_cast<double>(b.den));
   }
-  return CompareDifferences(d, options);
+  return d;
+}
+
+PairedResult ComparePaired(std::span<const Score> candidate, std::span<const Score> baseline,
+                           const PairedOptions& options) {
+  return CompareDifferences(Differences(candidate, baseline), options);
 }
 
 McNemar McNemarTest(int64_t better, int64_t worse) {

@@ -52,6 +52,7 @@ struct PairedResult {
 // `candidate` and `baseline`: one value in [0, 1] for each item, in the same order; equal sizes, at least one.
 PairedResult ComparePaired(std::span<const Score> candidate, std::span<const Score> baseline,
                            const PairedOptions& options);
+std::vector<double> Differences(std::span<const Score> candidate, std::span<const Score> baseline);
 // The same of the differences themselves, each in [-1, 1]; kTango where all are -1, 0 or 1.
 PairedResult CompareDifferences(std::span<const double> d, const PairedOptions& options);
 
