@@ -186,6 +186,9 @@ absl::StatusOr<Comparison> Compare(const Flags& flags, const std::string& data_r
 }
 
 int RunCompare(const Flags& flags, const std::string& data_root) {
+  for (const auto& [name, what] : {std::pair(flags.a, "A"), std::pair(flags.b, "B")}) {
+    if (const auto parsed = ParseRunName(name, what); !parsed.ok()) return FailUsage("compare", parsed.status());
+  }
   const auto comparison = Compare(flags, data_root);
   if (!comparison.ok()) return Fail("compare", comparison.status());
   if (flags.json) {

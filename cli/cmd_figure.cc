@@ -86,12 +86,19 @@ absl::StatusOr<std::string> Converted(const std::string& svg, const std::string&
   return picture;
 }
 
+std::string ExtensionOf(const Flags& flags) {
+  return flags.out == "-" ? ".svg" : std::filesystem::path(flags.out).extension().string();
+}
+
+absl::Status CheckOut(const Flags& flags) {
+  const std::string extension = ExtensionOf(flags);
+  if (extension == ".svg" || extension == ".png" || extension == ".pdf") return absl::OkStatus();
+  return InvalidArgument("--out {}: expected a name that ends in .svg, .png or .pdf, or - for SVG on stdout",
+                         flags.out);
+}
+
 absl::Status Draw(const Flags& flags) {
-  const std::string extension = flags.out == "-" ? ".svg" : std::filesystem::path(flags.out).extension().string();
-  if (extension != ".svg" && extension != ".png" && extension != ".pdf") {
-    return InvalidArgument("--out {}: expected a name that ends in .svg, .png or .pdf, or - for SVG on stdout",
-                           flags.out);
-  }
+  const std::string extension = ExtensionOf(flags);
   IHA_ASSIGN_OR_RETURN(const auto store, coordinator::OpenSqliteStoreReadOnly(flags.db));
   IHA_ASSIGN_OR_RETURN(const SweepId id, coordinator::FindSweepByPrefix(*store, flags.sweep));
   IHA_ASSIGN_OR_RETURN(const reports::Snapshot snapshot, coordinator::ReadSnapshot(*store, id, kVersion, flags.grader));
@@ -117,6 +124,7 @@ int Run(const CLI::App& sub, const Flags& flags) {
     return FailUsage("figure", InvalidArgument("--kind tokens: give --models-root, the folder of the checkpoints; "
                                                "train_tokens is read from each config.json"));
   }
+  if (const absl::Status status = CheckOut(flags); !status.ok()) return FailUsage("figure", status);
   const absl::Status status = Draw(flags);
   return status.ok() ? kExitOk : Fail("figure", status);
 }

@@ -1,5 +1,6 @@
 // gate: did the candidate get worse than the baseline? And export --baseline, which fixes what it is held against.
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <iostream>
 
 #include "cli/command.h"
@@ -52,16 +53,23 @@ absl::StatusOr<Sides> ReadSides(const Flags& flags) {
   return sides;
 }
 
+// To a file, for - to stdout; nothing without a name.
+absl::Status WriteOut(const std::string& path, const std::function<std::string()>& render) {
+  if (path.empty()) return absl::OkStatus();
+  if (path != "-") return WriteFileAtomic(path, render());
+  std::cout << render();
+  return absl::OkStatus();
+}
+
 absl::Status Write(const Flags& flags, const reports::GateReport& report) {
-  if (!flags.junit.empty()) {
-    const bool passes = flags.gate.inconclusive == "pass";
-    IHA_RETURN_IF_ERROR(WriteFileAtomic(flags.junit, reports::RenderGateJunit(report, passes)));
-  }
-  if (!flags.markdown.empty())
-    IHA_RETURN_IF_ERROR(WriteFileAtomic(flags.markdown, reports::RenderGateMarkdown(report)));
-  (flags.json ? std::cerr : std::cout) << reports::RenderGateText(report);
+  const bool passes = flags.gate.inconclusive == "pass";
+  IHA_RETURN_IF_ERROR(WriteOut(flags.junit, [&] { return reports::RenderGateJunit(report, passes); }));
+  IHA_RETURN_IF_ERROR(WriteOut(flags.markdown, [&] { return reports::RenderGateMarkdown(report); }));
+  const bool taken = flags.json || flags.junit == "-" || flags.markdown == "-";
+  std::ostream& text = taken ? std::cerr : std::cout;
+  text << reports::RenderGateText(report);
   // Annotations are read from the step's output, wherever the report itself goes.
-  if (flags.github) (flags.json ? std::cerr : std::cout) << reports::RenderGateGithub(report);
+  if (flags.github) text << reports::RenderGateGithub(report);
   if (flags.json) std::cout << reports::RenderGateJson(report);
   return absl::OkStatus();
 }
@@ -94,6 +102,11 @@ absl::StatusOr<reports::SequentialReport> FollowSweep(const Flags& flags) {
 
 absl::Status CheckFlags(const Flags& flags) {
   const std::string& address = flags.coordinator.endpoint.address;
+  IHA_RETURN_IF_ERROR(ParseRunName(flags.candidate, "--candidate").status());
+  const int on_stdout = (flags.json ? 1 : 0) + (flags.junit == "-" ? 1 : 0) + (flags.markdown == "-" ? 1 : 0);
+  if (on_stdout > 1) {
+    return InvalidArgument("--json, --junit - and --markdown -: found {} of them, expected one for stdout", on_stdout);
+  }
   if (flags.sequential && (!flags.junit.empty() || !flags.markdown.empty() || flags.github)) {
     return InvalidArgument("--sequential: prints text or --json; not with --junit, --markdown, --github");
   }
@@ -200,11 +213,12 @@ void AddGate(CLI::App& app, Command& command) {
   gate->add_option("--baseline", flags->gate.baseline, "a file that export --baseline wrote, or SWEEP/MODEL")
       ->required();
   AddGateFlags(*gate, flags->gate);
-  gate->add_option("--junit", flags->junit, "also writes the verdicts as JUnit XML");
-  gate->add_option("--markdown", flags->markdown, "also writes them as a comment for a merge request");
+  gate->add_option("--junit", flags->junit, "also writes the verdicts as JUnit XML; - = on stdout, the text on stderr");
+  gate->add_option("--markdown", flags->markdown, "also writes them as a comment for a merge request; - = on stdout");
   gate->add_flag("--github", flags->github, "also prints GitHub annotations");
   gate->add_flag("--sequential", flags->sequential,
                  "looks after every item, in a seeded random order: certain as early as can be; also on part of a run");
+  gate->get_option("--target")->needs(gate->get_option("--sequential"));
   AddCoordinatorFlags(*gate, flags->coordinator);
   gate->get_option("--coordinator")
       ->description(

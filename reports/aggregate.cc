@@ -129,8 +129,9 @@ std::optional<Bounds> BoundsOfMean(const std::vector<WeightedCell>& cells) {
     if (!cell->complete() || !cell->interval.has_value()) return std::nullopt;
     const double value = cell->value->ToDouble();
     mean += weight * value;
-    below += std::pow(weight * (value - cell->interval->low), 2);
-    above += std::pow(weight * (cell->interval->high - value), 2);
+    const double down = weight * (value - cell->interval->low), up = weight * (cell->interval->high - value);
+    below += down * down;
+    above += up * up;
   }
   return Bounds{std::max(0.0, mean - std::sqrt(below)), std::min(1.0, mean + std::sqrt(above))};
 }

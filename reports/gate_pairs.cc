@@ -140,7 +140,7 @@ absl::Status CheckNames(const GateRun& baseline, const std::vector<std::string>&
   return absl::OkStatus();
 }
 
-// A pass@k with k above the samples has no value for anybody.
+// A pass@k with k above the samples has no value for anybody, nor have items that nobody could grade.
 bool Undefined(const GateEntry& entry, size_t metric) {
   return !entry.items.empty() && std::none_of(entry.items.begin(), entry.items.end(),
                                               [&](const GateItem& item) { return item.values[metric].has_value(); });
@@ -168,8 +168,8 @@ absl::StatusOr<std::vector<PairedMetric>> PairMetrics(const GateRun& candidate, 
       const std::string& name = entry.metrics[m].name;
       if (!Chosen(metrics, name)) continue;
       if (Undefined(entry, m)) {
-        notes.push_back(fmt::format("{}: undefined for {}, left out", metric_names[b][m],
-                                    Counted(entry.sampling.samples, "sample")));
+        notes.push_back(fmt::format("{}: no item of the baseline has a value (of {} an item), left out",
+                                    metric_names[b][m], Counted(entry.sampling.samples, "sample")));
         continue;
       }
       auto pair = FindMetric(candidate, equal, name);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -63,6 +64,12 @@ std::optional<RankSpread> SpreadOfRanks(const Snapshot& snapshot, const Table& t
   return spread;
 }
 
+// Whole percent, but 0 and 100 only where nothing else was drawn.
+int PercentOf(double share) {
+  if (share <= 0.0 || share >= 1.0) return share <= 0.0 ? 0 : 100;
+  return std::clamp(static_cast<int>(std::lround(100.0 * share)), 1, 99);
+}
+
 std::string RankSpreadNote(const Table& table, const RankSpread& spread) {
   std::vector<std::string> ranges;
   for (size_t m = 0; m < table.rows.size(); m++) {
@@ -71,8 +78,8 @@ std::string RankSpreadNote(const Table& table, const RankSpread& spread) {
   }
   const std::string each =
       ranges.size() > kMostNamed ? "" : fmt::format("95 % of them give {}; ", fmt::join(ranges, ", "));
-  return fmt::format("Avg. Rank: items resampled {} times, for all rows alike: {}the printed order holds in {:.0f} %",
-                     spread.draws, each, 100.0 * spread.same_order);
+  return fmt::format("Avg. Rank: items resampled {} times, for all rows alike: {}the printed order holds in {} %",
+                     spread.draws, each, PercentOf(spread.same_order));
 }
 
 }  // namespace iha::reports

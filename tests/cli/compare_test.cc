@@ -29,6 +29,8 @@ TEST(OutcomeOf, NamesWhatBecameOfASample) {
   EXPECT_EQ(outcome("m", {0, 1}, false, FinishReason::kStop), "no_answer");
   EXPECT_EQ(outcome("m", {0, 1}, false, FinishReason::kLength), "truncated");
   EXPECT_EQ(outcome("m", {0, 1}, false, FinishReason::kEos, "", Unscored::kGraderError), "grader_error");
+  EXPECT_EQ(outcome("ruler.string_match", {0, 1}, false, FinishReason::kEos, ""), "wrong");
+  EXPECT_EQ(outcome("ruler.string_match", {0, 1}, false, FinishReason::kLength, ""), "truncated");
   EXPECT_EQ(outcome("mbpp.pass@1", {0, 1}, true, FinishReason::kLength, "timed out"), "timed out");
   EXPECT_EQ(outcome("mbpp.pass@1", {0, 1}, true, FinishReason::kEos, "failed: NameError"), "failed");
 }
@@ -132,7 +134,7 @@ TEST_F(CompareCommand, SaysThatAnItemCountsForEachMetric) {
 }
 
 TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
-  Refuses(Compare("alpha", sweep_ + "/beta"), 3, "A: found \"alpha\", expected SWEEP/MODEL");
+  Refuses(Compare("alpha", sweep_ + "/beta"), 2, "A: found \"alpha\", expected SWEEP/MODEL");
   Refuses(Compare(sweep_ + "/alpha", sweep_ + "/bta"), 3, "did you mean \"beta\"?");
   Refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--metrics", "exakt"}), 3, "unknown metric \"exakt\"");
   Refuses(Compare(sweep_ + "/alpha", sweep_ + "/beta", {"--flips", "-1"}), 2, "--flips");

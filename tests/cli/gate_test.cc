@@ -98,7 +98,7 @@ TEST_F(GateCommand, RefusesRunsThatAreNotComparable) {
 
 TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
   const std::string alpha = ExportBaseline("alpha", "alpha.json");
-  Refuses(Gate("nothing", alpha), 3, "--candidate: found \"nothing\", expected SWEEP/MODEL");
+  Refuses(Gate("nothing", alpha), 2, "--candidate: found \"nothing\", expected SWEEP/MODEL");
   Refuses(Gate(Name("gamma"), alpha), 3, "unknown model \"gamma\"");
   Refuses(Gate("ffff0000/alpha", alpha), 3, "sweep ffff0000: not in this database");
   Refuses(Gate(Name("alpha"), "no.json"), 3, "--baseline (no file of that name): found \"no.json\"");
@@ -108,6 +108,12 @@ TEST_F(GateCommand, RefusesBadFlagsAndFiles) {
   Refuses(Gate(Name("alpha"), alpha, {"--junit", Path("no/g.xml")}), 3, "no/g.xml");
   Refuses(Gate(Name("alpha"), alpha, {"--sequential", "--github"}), 2, "--sequential: prints text or --json");
   EXPECT_EQ(Gate(Name("alpha"), alpha, {"--alpha", "0.7"}).exit.code, 2);
+  Refuses(Gate(Name("alpha"), alpha, {"--target", "benchmark"}), 2, "--target requires --sequential");
+  Refuses(Gate(Name("alpha"), alpha, {"--junit", "-", "--json"}), 2, "found 2 of them, expected one for stdout");
+  const RunResult junit = Gate(Name("alpha"), alpha, {"--junit", "-"});
+  EXPECT_EQ(junit.exit.code, 0) << junit.err;
+  EXPECT_TRUE(junit.out.starts_with("<?xml")) << junit.out;
+  EXPECT_THAT(junit.err, ::testing::HasSubstr("PASS: "));
   EXPECT_EQ(Gate(Name("alpha"), alpha, {"--inconclusive", "maybe"}).exit.code, 2);
   const auto refused_export = [&](std::vector<std::string> flags, int code, const std::string& message) {
     flags.insert(flags.begin(), {"iha-eval", "export"});

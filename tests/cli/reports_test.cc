@@ -250,7 +250,7 @@ TEST_F(ReportCommands, FiguresAreTheSameBytesWithoutADate) {
 TEST_F(ReportCommands, FiguresSayWhatTheyLack) {
   Refuses(Figure({"--kind", "ruler", "--out", "-"}), 3, "--kind ruler: the sweep has no entry of ruler");
   Refuses(Figure({"--kind", "pie", "--out", "-"}), 2, "pie");
-  Refuses(Figure({"--out", Path("x.gif")}), 3, "expected a name that ends in .svg, .png or .pdf");
+  Refuses(Figure({"--out", Path("x.gif")}), 2, "expected a name that ends in .svg, .png or .pdf");
   Refuses(Figure({"--kind", "tokens", "--out", "-"}), 2, "--models-root");
   Refuses(Figure({"--kind", "ruler", "--metric", "x", "--out", "-"}), 2, "--metric: only with --kind tokens");
   Refuses(Figure({"--kind", "tokens", "--models-root", Path("o"), "--out", "-"}), 3, "has train_tokens");

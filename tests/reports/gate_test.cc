@@ -262,6 +262,8 @@ TEST(Gate, RefusesWhatIsNotComparableAndNamesTheField) {
               HasSubstr("data digest: candidate 2d71"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).grader_version = "gsm8k/2"; }),
               HasSubstr("grader version: candidate gsm8k/2, baseline gsm8k/1"));
+  EXPECT_THAT(refused([&](GateRun& r) { entry(r).benchmark_version = "gsm8k/4"; }),
+              HasSubstr("benchmark version: candidate gsm8k/4, baseline gsm8k/3"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.temperature = 0.5; }),
               HasSubstr("temperature: candidate 0.5, baseline 0;"));
   EXPECT_THAT(refused([&](GateRun& r) { entry(r).sampling.seed = 1; }), HasSubstr("seed: candidate 1, baseline 1234"));
@@ -307,7 +309,8 @@ TEST(Gate, PairsEntriesBySettingsAndLeavesOutUndefinedMetrics) {
   ASSERT_EQ(report->metrics.size(), 2U);
   EXPECT_EQ(report->metrics[0].baseline, scoring::Rational(1, 2));
   EXPECT_EQ(report->metrics[1].baseline, scoring::Rational(3, 5));
-  EXPECT_THAT(report->notes, Contains(HasSubstr("gsm8k x pass@9: undefined for 1 sample,")));
+  EXPECT_THAT(report->notes,
+              Contains(HasSubstr("gsm8k x pass@9: no item of the baseline has a value (of 1 sample an item),")));
   EXPECT_THAT(report->notes, Contains(HasSubstr("only the candidate has it")));
 }
 
