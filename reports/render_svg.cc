@@ -17,8 +17,8 @@ namespace {
 constexpr double kMargin = 16;
 constexpr double kAxisWidth = 44;  // left of a panel: numbers
 constexpr double kPlotHeight = 240;
-constexpr double kTitleHeight = 26;
-constexpr double kBelow = 46;  // below a plot: names and title of its x axis
+constexpr double kTitleHeight = 40;  // room for the label of a bar that ends at the top
+constexpr double kBelow = 46;        // below a plot: names and title of its x axis
 constexpr double kLegendLine = 22;
 constexpr double kNoteLine = 15;
 constexpr double kWidth = 840;
@@ -147,7 +147,7 @@ class Plot {
 
   std::string Draw() const {
     const auto room = static_cast<size_t>(width_ / kCharacter);
-    std::string out = Text(left_, top_ - 10, "start", 13, Shortened(panel_.title, std::max<size_t>(room, 8))) + Axes();
+    std::string out = Text(left_, top_ - 24, "start", 13, Shortened(panel_.title, std::max<size_t>(room, 8))) + Axes();
     if (IsEmpty()) return out + Text(left_ + width_ / 2, Y(scale_.top / 2), "middle", 12, "no complete cell");
     return out + (panel_.kind == Panel::Kind::kBars ? Bars() : Lines());
   }

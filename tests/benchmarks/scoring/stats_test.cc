@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/scoring/stats_math.h"
@@ -128,6 +131,41 @@ TEST(CellInterval, BootstrapTCoversItsConfidence) {
     EXPECT_GE(coverage.share, 0.95 - kSlack) << hard;
     EXPECT_LE(coverage.mean_width, 0.2) << hard;  // 4 sd / sqrt(n) with sd <= 0.36: useful, not just safe
   }
+}
+
+// Against bootstrap-t written once more, with another generator, on skewed values: there the two tails of t differ by
+// more than a standard error, and so do bounds that are mirrored, of percentiles, or of a normal distribution.
+TEST(CellInterval, BootstrapTBoundsOfSkewedValues) {
+  std::vector<Score> scores(100, Score{0, 1});
+  for (size_t i = 0; i < 12; ++i) scores[7 * i] = {i < 3 ? 1 : 2, i < 3 ? 1 : 5};
+  std::vector<double> values;
+  for (const Score& score : scores) values.push_back(static_cast<double>(score.num) / static_cast<double>(score.den));
+  const auto moments = [](const std::vector<double>& of) {
+    double sum = 0.0, squares = 0.0;
+    for (const double x : of) sum += x;
+    const double mean = sum / static_cast<double>(of.size());
+    for (const double x : of) squares += (x - mean) * (x - mean);
+    return std::pair(mean, std::sqrt(squares / static_cast<double>(of.size() - 1) / static_cast<double>(of.size())));
+  };
+  const auto [mean, se] = moments(values);
+  std::mt19937_64 random(11);
+  std::vector<double> t;
+  constexpr int kDraws = 40000;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::vector<double> resample;
+    for (size_t i = 0; i < values.size(); ++i) resample.push_back(values[random() % values.size()]);
+    const auto [m, s] = moments(resample);
+    t.push_back(s > 0.0 ? (m - mean) / s : 0.0);
+  }
+  std::sort(t.begin(), t.end());
+  const double t_low = t[kDraws / 40], t_high = t[kDraws - kDraws / 40];
+  ASSERT_GT(-t_low - t_high, 1.0);  // skewed: what is wrong in one of the ways above is wrong by half a se and more
+  const Interval interval = CellInterval(scores, {});
+  ASSERT_EQ(interval.method, IntervalMethod::kBootstrapT);
+  // A quantile of 10,000 and 40,000 draws: 3 sqrt(0.025 0.975 (1/10000 + 1/40000)) / density; t's density there is
+  // above 0.03, so 0.2, in standard errors.
+  EXPECT_NEAR(interval.low, mean - t_high * se, 0.2 * se);
+  EXPECT_NEAR(interval.high, mean - t_low * se, 0.2 * se);
 }
 
 TEST(CellInterval, WilsonCoversItsConfidence) {
