@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/ingest/regrade.h"
 #include "coordinator/planner/planner.h"
 #include "coordinator/store/invariants.h"
 #include "tests/coordinator/sim_world.h"
@@ -25,7 +26,9 @@ class SettledVotes : public ::testing::Test {
  protected:
   void Start(bool stop) {
     ASSERT_TRUE(world_.Open().ok());
-    ASSERT_TRUE(coordinator().Submit(VotesOf(stop)).ok());
+    const auto sweep = coordinator().Submit(VotesOf(stop));
+    ASSERT_TRUE(sweep.ok()) << sweep.status();
+    sweep_ = *sweep;
     ASSERT_TRUE(coordinator()
                     .RegisterWorker(
                         {.request_id = {"h"}, .worker = {"w"}, .incarnation = 1, .numerics_ids = {}, .description = ""})
@@ -62,6 +65,7 @@ class SettledVotes : public ::testing::Test {
   }
 
   SimWorld world_{{.name = "votes", .on_disk = false}, ""};
+  SweepId sweep_;
   LeaseGrant grant_;
 };
 
@@ -128,6 +132,32 @@ TEST_F(SettledVotes, FsckFindsUnsettledAndNeedlessSamples) {
               ::testing::Contains(HasSubstr("3 samples do not settle its votes")));
   EXPECT_THAT(*CheckInvariants(world_.store(), values_if_settled_after(2)),
               ::testing::Contains(HasSubstr("its votes are settled before its 3 samples")));
+}
+
+// What settled a vote for one grader may settle nothing for another: then there is no value, since samples that were
+// never drawn could change it.
+TEST_F(SettledVotes, RegradedTheyHaveAValueWhereStillSettled) {
+  Start(true);
+  ASSERT_TRUE(Commit(Work({.text = "same", .samples = 3})).ok());
+  const auto values_by = [&](const SimBenchmarkOptions& grader) {
+    const auto done = RegradeSweep(world_.store(), sweep_, SimOpener(grader));
+    EXPECT_TRUE(done.ok()) << done.status();
+    EXPECT_EQ(done->at(0).metrics.at(0).scored_before, 1);
+    std::vector<ItemValue> values;
+    EXPECT_TRUE(world_.store()
+                    .Read([&](ReadTxn& txn) -> absl::Status {
+                      values = (**txn.LoadItemGraded(grant_.job_id, grant_.range.begin, grader.grader_version)).values;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    return values;
+  };
+  const std::vector<ItemValue> open = values_by({.grader_version = "sim-grader/2", .answers_of_their_own = true});
+  EXPECT_EQ(open.at(0).unscored, Unscored::kUndefined);
+  EXPECT_EQ(open.at(0).score, Score());
+  const std::vector<ItemValue> settled = values_by({.grader_version = "sim-grader/3"});
+  EXPECT_EQ(settled.at(0).unscored, Unscored::kScored);
+  EXPECT_THAT(*CheckInvariants(world_.store(), &benchmarks::EntryValues), ::testing::IsEmpty());
 }
 
 TEST(SettledVotesPlan, OnlyVotesOverAllSamplesInARandomOrderStop) {

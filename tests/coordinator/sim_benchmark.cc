@@ -14,7 +14,7 @@ using benchmarks::BenchmarkInfo;
 class SimBenchmark final : public Benchmark {
  public:
   SimBenchmark(int64_t items, BenchmarkRef ref, const SimBenchmarkOptions& options)
-      : items_(items), ref_(std::move(ref)), data_(options.data) {
+      : items_(items), ref_(std::move(ref)), data_(options.data), own_(options.answers_of_their_own) {
     info_.name = "sim";
     info_.version = "sim/1";
     info_.grader_version = options.grader_version;
@@ -38,6 +38,7 @@ class SimBenchmark final : public Benchmark {
       for (const benchmarks::MetricInfo& metric : metrics) {
         const bool right = metric.name == "sim.exact" ? text == Gold(index) : !text.empty();
         grades.back().push_back(GradeOf(metric.name, text, right));
+        if (own_) grades.back().back().extracted += fmt::format("#{}", grades.size());
       }
     }
     return grades;
@@ -59,6 +60,7 @@ class SimBenchmark final : public Benchmark {
   const int64_t items_;
   const BenchmarkRef ref_;
   const std::string data_;
+  const bool own_;
   BenchmarkInfo info_;
 };
 

@@ -14,7 +14,8 @@ namespace iha::coordinator {
 
 struct SimBenchmarkOptions {
   std::string grader_version = "sim-grader/1";
-  std::string data = "v1";  // what data_digest is made of
+  std::string data = "v1";            // what data_digest is made of
+  bool answers_of_their_own = false;  // each sample of an item reads as another answer, whatever its text
 };
 
 // NotFound for any other name than "sim"; InvalidArgument for a bad option.
